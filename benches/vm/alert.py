@@ -74,7 +74,7 @@ def unlike_unknown(said: str, iops: int) -> Iterator[str]:
     """
     words = " ".join(said.split())
     served = _UNPROVEN.search(words)
-    if "was not the reason" in words or "throttled" in words:
+    if "Nothing was wrong" in words or "No limit held" in words or "throttled" in words:
         yield f"a limit is excluded, or named, without terms: {said}"
     elif served is None or abs(float(served[1]) / iops - 1) > _TOLERANCE:
         yield f"another rate than {iops} IOPS: {said}"

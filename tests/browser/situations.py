@@ -23,7 +23,7 @@ class Situation(NamedTuple):
     configuration: str = ""
     reload: str | None = None
     """A configuration that is reloaded later."""
-    shows: str = "now throttled"
+    shows: str = "You: throttled at the limit you bought"
     """What its status page has after some seconds."""
 
 
@@ -63,7 +63,7 @@ disks:
   - match: {serial: vol-a}
     terms: yandex.network-ssd
 """,
-        shows="now idle",
+        shows="</i>Idle<",
     ),
     "busy": Situation(
         (
@@ -85,6 +85,7 @@ disks:
             _disk("nvme2n1", "iops-300-deep", "vol-two"),
         ),
         _GROUP,
+        shows="The machine: throttled at its limit",
     ),
     "many": Situation(
         tuple(

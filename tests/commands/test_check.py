@@ -59,6 +59,12 @@ def test_latency_has_a_threshold() -> None:
     assert "'vda latency'=0.0008s;0.0005;0.02;0" in line
 
 
+def test_slow_disk_has_a_threshold() -> None:
+    line = said(disk("vda", {"unproven": 90.0}, slow_s=90.0), warning="slow=25%")
+    assert line.startswith("DISKSLA WARNING - vda was slow for 30 % of the last five minutes | ")
+    assert "'vda slow'=30%;25;;0;100" in line
+
+
 def test_critical_hides_the_warning_of_the_same_name() -> None:
     line = said(disk("vda", {"below": 150.0}), warning="below=10%", critical="below=40%")
     assert line.startswith(
@@ -73,7 +79,7 @@ def test_disk_that_was_never_assessed_has_no_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["slow", "throttled=10", "throttled=x%", "throttled=101%", "latency", "latency=5"]
+    "text", ["quick", "throttled=10", "throttled=x%", "throttled=101%", "latency", "latency=5"]
 )
 def test_invalid_threshold_is_refused(text: str) -> None:
     with pytest.raises(DiskslaError, match="expected throttled=10%"):

@@ -51,6 +51,7 @@ def idle(name: str, **changes: Any) -> DiskDocument:
     calm = msgspec.structs.replace(
         throttled(),
         device=name,
+        condition="idle",
         sentences=("For 300 of the last 300 s the disk was idle.",),
         verdict_seconds=dict.fromkeys(throttled().verdict_seconds, 0.0) | {"idle": 300.0},
     )
@@ -70,13 +71,14 @@ def test_disks_with_problems_come_first(capsys: Captured) -> None:
     order = ["vdb", "vdb10", "vdz"]
     lines = printed(capsys, order, idle("vdb10"), idle("vdb"), idle("gone"), bad)
     assert lines[:2] == [
-        "1 of 4 disks was throttled, below the promise or stalled in the last five",
-        "minutes: vdz.",
+        "1 of 4 disks had a problem in the last five minutes. You: throttled at the limit",
+        "you bought (vdz).",
     ]
     named = [line.partition(",")[0] for line in lines[2:] if line and not line.startswith(" ")]
     assert named == ["vdz", "vdb", "vdb10", "gone"]
     assert lines[3].startswith("vdz, ")
-    assert lines[4].startswith("  For ")
+    assert lines[4] == "  Now: You: throttled at the limit you bought"
+    assert lines[5].startswith("  For ")
     assert "throttled at its limit of 300 IOPS" in " ".join(" ".join(lines).split())
 
 
@@ -106,7 +108,7 @@ def test_all_disks_of_a_recording(capsys: Captured) -> None:
     assert main(["explain", "--recording", str(TWO_DISKS)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0] == "No disk was throttled, below the promise or stalled in the last 2 s."
+    assert lines[0] == "No problem was seen in the last 2 s."
     named = [line.partition(",")[0] for line in lines[1:] if line and not line.startswith(" ")]
     assert named == ["vda", "vdb"]
 
@@ -166,7 +168,7 @@ def test_machine_in_json(tmp_path: Path, capsys: Captured) -> None:
     assert (machine["machine"], machine["limits"]["read_iops"]) == ("2 vCPUs", 7000)
     assert disk["latency_s"] > 0.005
     assert main(["explain", *options]) == 0
-    assert "throttled, below the promise or stalled in" in capsys.readouterr().out
+    assert "had a problem in the last" in capsys.readouterr().out
 
 
 def test_a_recording_says_who_used_a_disk_as_the_daemon_does(

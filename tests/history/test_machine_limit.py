@@ -15,6 +15,7 @@ from disksla.pipeline.state import State
 from support.simulated_host import Machine, a_disk, reconfigured
 
 LIMIT = 2000
+CALM = ("Nothing was wrong", "No limit held")
 PART = SummaryPart(6.0, 977.0, 977 * 131072.0, 16.0, 0.0164)
 DISKS = (a_disk("vda"), a_disk("vdb", 16))
 ENTRIES = tuple(
@@ -130,13 +131,13 @@ def test_disk_below_its_limit_may_have_waited_for_the_machine() -> None:
     """Its own limit is far, and that of the machine is reached."""
     states = beside_a_busy_disk(LIMIT)
     for explained in (explained_of(states), from_recording_of(states)):
-        assert not any("was not the reason" in each for each in explained["vdb"])
+        assert not any(each.startswith(CALM) for each in explained["vdb"])
 
 
 def test_disk_below_its_limit_beside_no_busy_disk_was_not_throttled() -> None:
     states = beside_a_busy_disk(LIMIT // 4)
     for explained in (explained_of(states), from_recording_of(states)):
-        assert any("was not the reason" in each for each in explained["vdb"])
+        assert any(each.startswith(CALM) for each in explained["vdb"])
 
 
 def explained_of(states: list[State]) -> dict[str, list[str]]:
@@ -149,7 +150,7 @@ def explained_of(states: list[State]) -> dict[str, list[str]]:
     for snapshot in take_snapshot(states[-1]).disks:
         found[snapshot.disk.name] = past.explain(snapshot, past.seconds(snapshot))
         hour = past.explain(snapshot, past.minutes(snapshot))
-        assert not any("was not the reason" in each for each in hour)
+        assert not any(each.startswith(CALM) for each in hour)
     return found
 
 
@@ -161,5 +162,5 @@ def test_machine_that_throttled_no_disk() -> None:
     history = History()
     for state in beside_a_busy_disk(LIMIT // 4):
         history = history.after(state)
-    assert history.machine["configuration"].devices == ("vda", "vdb")
-    assert history.machine_s("vda", 0.0) == {"configuration": 0.0}
+    assert history.machine["custom"].devices == ("vda", "vdb")
+    assert history.machine_s("vda", 0.0) == {"custom": 0.0}

@@ -17,13 +17,13 @@ from disksla.history.sentences import (
     describe_machine,
     explain,
     explain_writes,
-    headline,
 )
-from disksla.history.summary import Summary, SummaryPart, summary_of_records
+from disksla.history.summary import SlowPart, Summary, SummaryPart, summary_of_records
 from disksla.limits import NO_LIMITS, SharedLimits
 from disksla.limits.assignment import Assignment
+from disksla.limits.limits import LatencyKind
 from disksla.pipeline.window_records import WindowRecord
-from disksla.verdict import LimitKind, ThrottleLevel
+from disksla.verdict import LimitKind, ThrottleLevel, Verdict
 from support.examples import scaled
 from support.scenario_verdicts import judged
 from support.scenarios import SCENARIOS
@@ -174,7 +174,7 @@ def test_sentences_of_scenarios(golden: Callable[[Path, str], None]) -> None:
 def test_window_of_the_limiter_is_named() -> None:
     limiter = Limiter(buckets=summed(300), window_s=0.5)
     text = explained(replace(SCENARIOS["iops-300-deep"], limiter=limiter))
-    assert "and the disk served 300 IOPS, 1.172 MiB/s, at intervals of 500 ms." in text
+    assert "and the disk served 300 of 300 IOPS, 1.172 MiB/s, at intervals of 500 ms." in text
 
 
 @pytest.mark.parametrize("has_terms", [True, False])
@@ -247,42 +247,82 @@ def test_exact_counts_are_named_where_flushes_are_counted_as_writes() -> None:
 
 def test_longest_problem_is_first_and_flushes_are_named() -> None:
     part = SummaryPart(0.1, 500.0, 0.0, 8.0, 0.01)
-    long = part._replace(seconds=148.0, iops=600.0, has_flushes=True)
-    summary = Summary(300.0, {"below": long}, {("base", "iops"): part})
+    long = part._replace(seconds=148.0, iops=100.0, most_iops=600.0)
+    short = part._replace(seconds=3.0, iops=250.0, most_iops=333.0)
+    summary = Summary(300.0, {"below": long}, {("base", "iops"): short})
     first, second = explain(summary, assignment())
     assert first.startswith("For 148 of the last 300 s the disk gave less than promised:")
-    assert "600 IOPS (with empty flushes), 0 B/s" in first
-    assert second.startswith("For 0.1 of the last 300 s the disk was throttled at its limit")
-    assert "500 IOPS, 0 B/s" in second
+    assert "promised: 100 IOPS, 0 B/s" in first
+    assert second.startswith("For 3 of the last 300 s the disk was throttled at its limit")
+    assert "served 300 of 300 IOPS, 0 B/s" in second
+
+
+def test_what_holds_for_less_than_a_hundredth_of_the_time_is_not_said() -> None:
+    part = SummaryPart(2.9, 500.0, 0.0, 8.0, 0.01)
+    verdicts: dict[Verdict, SummaryPart] = dict.fromkeys(("unproven", "met", "below"), part)
+    verdicts["idle"] = part._replace(seconds=290.0)
+    summary = Summary(
+        300.0, verdicts, {("base", "iops"): part}, slow=SlowPart(2.9, "usual", "read", 1.0, 0.1)
+    )
+    assert explain(summary, assignment()) == ["For 290 of the last 300 s the disk was idle."]
+    verdicts["stalled"] = part._replace(seconds=1.1)
+    assert explain(summary, assignment())[0].startswith("For 1.1 of the last 300 s requests were")
+
+
+def promised(latency_kind: LatencyKind | None) -> Assignment:
+    limits = msgspec.structs.replace(assignment().limits, latency_kind=latency_kind)
+    return msgspec.structs.replace(assignment(), limits=limits)
+
+
+SERVED = SummaryPart(300.0, 18.0, 73e3, 0.0, 0.0)
+CALM = Summary(
+    300.0, {"unproven": SERVED}, {}, peak_load=0.3, load=0.06, latency_s=0.0008, compared_s=280.0
+)
 
 
 @pytest.mark.parametrize(
-    ("bad_s", "seconds", "expected"),
+    ("part", "latency_kind", "expected"),
     [
-        ({}, 300.0, "No disk was throttled, below the promise or stalled in PERIOD."),
-        ({"a": 0.9, "b": 0.0}, 300.0, "No disk was"),
-        ({"a": 1.0, "b": 0.0}, 300.0, "1 of 2 disks was throttled"),
-        ({"b": 9.0, "a": 8.0, "c": 0.0}, 300.0, "stalled in PERIOD: b, a."),
-        ({"a": 0.1}, 5.0, "1 of 1 disks was"),
-        ({"a": 0.05}, 5.0, "No disk was"),
-        ({"a": 0.0}, 0.0, "No disk was"),
+        (
+            SlowPart(253.0, "promise", "read", 0.021, 0.001),
+            "guaranteed",
+            (
+                "For 253 of the last 300 s reads took 21 ms each; 1 ms is promised (guaranteed):"
+                " the disk is slow. No limit was seen that explains it."
+            ),
+        ),
+        (
+            SlowPart(253.0, "promise", "write", 0.021, 0.001),
+            None,
+            "writes took 21 ms each; 1 ms is promised: the disk is slow.",
+        ),
+        (
+            SlowPart(60.0, "usual", None, 0.02, 0.0007),
+            "indicative",
+            (
+                "For 60 of the last 300 s requests took 20 ms each, 28.6 times their usual 0.7 ms:"
+                " the disk is slow."
+            ),
+        ),
     ],
 )
-def test_headline(bad_s: dict[str, float], seconds: float, expected: str) -> None:
-    assert expected in headline(bad_s, "PERIOD", seconds)
-
-
-@given(st.dictionaries(st.text(), st.floats(0, 400), max_size=8), st.floats(0, 300))
-def test_headline_names_a_disk_if_it_was_throttled_for_a_second(
-    bad_s: dict[str, float], seconds: float
+def test_slow_disk_is_called_slow_and_not_acquitted(
+    part: SlowPart, latency_kind: LatencyKind | None, expected: str
 ) -> None:
-    text = headline(bad_s, "PERIOD", seconds)
-    assert text.endswith(".")
-    bad = [name for name, each_s in bad_s.items() if each_s >= 1]
-    assert all(name in text for name in bad)
-    assert text.startswith("No disk") <= (not bad)
+    first, *others = explain(CALM._replace(slow=part, latency_s=0.021), promised(latency_kind))
+    assert expected in first
+    assert not [each for each in others if "Nothing was wrong" in each or "No limit" in each]
 
 
-def test_headline_names_eight_disks() -> None:
-    text = headline({f"sd{number}": 2.0 for number in range(20)}, "PERIOD", 300.0)
-    assert text.endswith(": sd0, sd1, sd2, sd3, sd4, sd5, sd6, sd7 and 12 more.")
+def test_disk_is_acquitted_of_what_was_tested() -> None:
+    expected = "Nothing was wrong with this disk: 6 % of its limit, 0.8 ms."
+    assert explain(CALM, assignment())[0] == expected
+    unknown = explain(CALM._replace(compared_s=100.0), assignment())[0]
+    assert unknown.startswith("No limit held this disk back: 6 % of its limit, 0.8 ms. Which")
+    for not_tested in (
+        CALM._replace(peak_load=0.85),
+        CALM._replace(peak_load=None),
+        CALM._replace(load=None),
+    ):
+        assert explain(not_tested, assignment())[0].startswith("For 300 of the last 300 s the")
+    assert explain(CALM, assignment(), machine_s=30.0)[0].startswith("For 300 of the last 300 s")

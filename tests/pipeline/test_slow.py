@@ -54,6 +54,20 @@ def test_disk_above_its_promised_latency_is_slow() -> None:
     assert after(SlowTotals(), 0.0011, 30, limits=PROMISED).above_promise_s == 0
 
 
+def test_slow_requests_are_counted_beside_what_was_expected() -> None:
+    above_promise = after(SlowTotals(), 0.021, 30, limits=PROMISED)
+    assert (above_promise.reads, above_promise.writes) == (1200, 0)
+    assert above_promise.took_s == pytest.approx(1200 * 0.021)
+    assert above_promise.expected_s == pytest.approx(1200 * 0.001)
+    assert above_promise.compared_s == 30
+    usual = after(SlowTotals(), 0.0007, int(KNOWN_AFTER_S) + 60)
+    assert usual.reads == 0
+    assert 50 <= usual.compared_s <= 60  # what is forgotten counts less than a second
+    above_usual = after(usual, 0.02, 20, from_s=660.0)
+    assert above_usual.took_s / above_usual.reads == pytest.approx(0.02)
+    assert above_usual.expected_s / above_usual.reads == pytest.approx(0.0007, rel=0.2)
+
+
 def test_promise_is_about_small_requests_that_do_not_queue() -> None:
     assert after(SlowTotals(), 0.021, 9, limits=PROMISED, request_bytes=65536) == after(
         SlowTotals(), 0.021, 9, request_bytes=65536
@@ -105,4 +119,4 @@ def test_idle_seconds_and_those_without_known_times_change_nothing() -> None:
     totals = SlowTotals()
     idle = second(1.0, 0.0, reads=0)
     assert totals.after([idle], [WindowVerdict("idle")], PROMISED) is totals
-    assert after(totals, 0.00001, 5, limits=PROMISED) is totals
+    assert after(totals, 0.00001, 5, limits=PROMISED) == SlowTotals(compared_s=5.0)

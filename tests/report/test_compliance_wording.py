@@ -13,6 +13,7 @@ from disksla.report.compliance_wording import (
     rates_text,
     seconds_text,
     share_text,
+    slow_text,
     throttled_text,
     uptime_text,
 )
@@ -57,9 +58,22 @@ def test_sources_name_what_is_not_certain() -> None:
 
 
 def test_iowait_is_left_out_where_it_is_not_counted() -> None:
-    throttled = PeriodTotals(60, 60, 0, 5, 0, 1.0, {}, {"unknown": 5.0, "iops": 0.0}, None, None)
-    assert throttled_text(throttled) == "unknown limit 5 s"
-    assert throttled_text(NOTHING) == "not throttled"
+    throttled = PeriodTotals(
+        60,
+        60,
+        0,
+        5,
+        0,
+        1.0,
+        {},
+        {"unknown": 5.0, "iops": 0.0},
+        {"usual": 90.0, "promise": 0.0},
+        None,
+        None,
+    )
+    assert throttled_text(throttled) == "at an unknown limit 5 s"
+    assert slow_text(throttled) == "far above the usual latency 1 min 30 s"
+    assert (throttled_text(NOTHING), slow_text(NOTHING)) == ("not throttled", "")
 
 
 @pytest.mark.parametrize(

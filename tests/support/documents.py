@@ -10,13 +10,22 @@ from disksla.api.disks_document import (
     LiveDiskDocument,
     MachineLimitDocument,
 )
+from disksla.history.condition import CONDITIONS, Condition
 from disksla.history.who import ConsumerShare
 from disksla.limits.limits import Rates
 from disksla.pipeline.peaks import Traffic
-from disksla.verdict import LIMIT_KINDS, VERDICTS, Verdict
+from disksla.verdict import LIMIT_KINDS, SHOWN, VERDICTS, Verdict
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\n\u202e\u0301\u200d\ud83d"
 _COLUMNS = 60
+CONDITION_OF: dict[Verdict, Condition] = {
+    "idle": "idle",
+    "unproven": "ok",
+    "met": "ok",
+    "throttled": "your_limit",
+    "below": "below",
+    "stalled": "stalled",
+}
 
 
 def charts(verdict: Verdict | None = "idle") -> ChartsDocument:
@@ -58,6 +67,8 @@ def disk(
         sentences=(f"For 60 of the last 300 s the disk was {verdict}.", "Another sentence."),
         verdict_seconds=dict.fromkeys(VERDICTS, 0.0) | {verdict: bad_s},
         throttled_seconds={},
+        slow_s=0.0,
+        condition=CONDITION_OF[verdict],
         last_minute=(verdict,) * _COLUMNS,
         charts=charts(verdict),
     )
@@ -94,7 +105,9 @@ _TEXTS = st.text(max_size=40) | st.sampled_from((HOSTILE, "данные", "数�
 _VERDICTS = st.sampled_from(VERDICTS)
 _TIMES = 10
 """How often a part of a strip or curve is repeated."""
-_STRIPS = st.lists(st.none() | _VERDICTS, max_size=6).map(lambda part: tuple(part) * _TIMES)
+_STRIPS = st.lists(st.none() | st.sampled_from(SHOWN), max_size=6).map(
+    lambda part: tuple(part) * _TIMES
+)
 _CURVES = st.lists(_OPTIONAL, max_size=6).map(lambda part: tuple(part) * _TIMES)
 _NAMES = (
     st.sampled_from(("sda", "vdb", "vdc", "nvme0n1", "nvme10n1", "dm-0", "loop7"))
@@ -148,6 +161,8 @@ disks_documents = st.builds(
             sentences=st.lists(_TEXTS, max_size=3).map(tuple),
             verdict_seconds=st.fixed_dictionaries(dict.fromkeys(VERDICTS, _NUMBERS)),
             throttled_seconds=st.just({}),
+            slow_s=_NUMBERS,
+            condition=st.none() | st.sampled_from(CONDITIONS),
             last_minute=_STRIPS,
             charts=st.builds(
                 ChartsDocument,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from disksla.api.disks_document import DisksDocument, MachineLimitDocument
 from disksla.top import Look, Size, View, block, in_ascii, place_of, press, screen
 from disksla.top.line import Line, cells
-from disksla.top.order import SORT_KEYS, SortKey, limit_now, listed, verdict_now
+from disksla.top.order import SORT_KEYS, SortKey, listed
 from disksla.top.screen import current
-from disksla.verdict import VERDICTS
+from disksla.verdict import SHOWN_WORDS
 from support.documents import HOSTILE, disk, disks_documents, document, used, with_credits
 from support.examples import scaled
 
@@ -143,30 +143,9 @@ def test_disk_that_is_in_trouble_now_comes_before_one_that_was() -> None:
     calm = disk("vdd", "met", 0.0)
     ordered = listed((calm, was, now, longer), "trouble")
     assert [each.device for each in ordered] == ["vdc", "vdb", "vda", "vdd"]
-
-
-def test_verdict_is_that_of_the_last_second_or_window() -> None:
-    throttled = disk()
-    assert verdict_now(throttled) == "throttled"
-    new = msgspec.structs.replace(throttled, last_minute=(None,), verdict="met")
-    assert verdict_now(new) == "met"
-    assert verdict_now(msgspec.structs.replace(new, last_minute=())) == "met"
-    late = msgspec.structs.replace(new, last_minute=("idle", "below", None, None))
-    assert verdict_now(late) == "below"
-    assert verdict_now(msgspec.structs.replace(late, last_minute=("below", None, None, None))) == (
-        "met"
-    )
-
-
-def test_limit_is_that_of_the_last_window_or_of_most_windows() -> None:
-    throttled = disk()
-    assert limit_now(throttled) == "iops"
-    between = msgspec.structs.replace(
-        throttled, limit=None, throttled_seconds={"iops": 2.0, "bandwidth": 9.0}
-    )
-    assert limit_now(between) == "bandwidth"
-    assert limit_now(msgspec.structs.replace(between, throttled_seconds={})) is None
-    assert limit_now(msgspec.structs.replace(disk("vdb", "below"), limit="unknown")) is None
+    slow = msgspec.structs.replace(SLOW, device="vde", slow_s=75.0)
+    ordered = listed((calm, was, now, longer, slow), "trouble")
+    assert [each.device for each in ordered] == ["vdc", "vde", "vdb", "vda", "vdd"]
 
 
 KNOWN = msgspec.structs.replace(
@@ -178,17 +157,20 @@ KNOWN = msgspec.structs.replace(
 )  # fmt: skip
 NEW = msgspec.structs.replace(
     disk(),
-    verdict=None, limit=None, last_minute=(None,),
+    verdict=None, limit=None, condition=None, last_minute=(None,),
     charts=type(disk().charts)(**dict.fromkeys(disk().charts.__struct_fields__, ())),
     load_ratio=None, limits=type(disk().limits)(), mount_points=(), inflight=None,
     machine_limits=(MachineLimitDocument(limits="2 vCPUs", load_ratio=None),),
 )  # fmt: skip
 LASTING = msgspec.structs.replace(with_credits(NEW).credits[0], exhaustion_s=None)
-BY_MACHINE = msgspec.structs.replace(disk(), limit="machine_iops")
+BY_MACHINE = msgspec.structs.replace(disk(), limit="machine_iops", condition="machine_limit")
 BANDWIDTH = msgspec.structs.replace(disk("vdc"), throttled_seconds={"machine_bandwidth": 41.0})
 WITHOUT = msgspec.structs.replace(
     disk(), why_no_consumers="the controller io is off; switch it on"
 )
+SLOW = msgspec.structs.replace(
+    disk("vdb", "unproven", 300.0), slow_s=300.0, condition="slow", last_minute=("slow",) * 60,
+)  # fmt: skip
 OPENED = View(selected="vdb", is_open=True)
 LATE = LOOK._replace(problem="NO ANSWER for 9 s")
 
@@ -210,6 +192,8 @@ def test_screens(golden: Callable[[Path, str], None]) -> None:
         "who: not known": (document(WITHOUT), OPENED._replace(is_who=True), Size(60, 8), LOOK),
         "who: idle": (document(disk()), OPENED._replace(is_who=True), Size(90, 8), LOOK),
         "machine": (document(BY_MACHINE), View(), Size(80, 12), LOOK),
+        "slow": (document(SLOW), View(), USUAL, LOOK),
+        "opened: slow": (document(SLOW), OPENED, Size(80, 12), LOOK),
         "opened: machine": (document(BY_MACHINE), OPENED, Size(80, 12), LOOK),
         "opened": (document(KNOWN), OPENED, LARGE, LOOK),
         "opened in ASCII": (document(KNOWN), OPENED, LARGE, PLAIN),
@@ -232,7 +216,7 @@ def test_screens(golden: Callable[[Path, str], None]) -> None:
     found = {name: "\n".join(shown(*case)).rstrip() for name, case in cases.items()}
     found["block of text"] = block(two, 120, PLAIN)
     assert all(text.isascii() for name, text in found.items() if "ASCII" in name)
-    assert all(verdict in found["help"] for verdict in VERDICTS)
+    assert all(each in found["help"] for each in SHOWN_WORDS.values())
     assert place_of(document(), View(is_help=True), Size(100, 60), LOOK).longest == 0
     assert place_of(None, View(), USUAL, LOOK).names == ()
     text = "".join(f"# {name}\n{text}\n\n" for name, text in found.items())
@@ -243,7 +227,7 @@ def test_colours_are_those_of_the_verdict_and_never_alone() -> None:
     [row] = [line for line in screen(document(disk()), View(), USUAL, LOOK)
              if text_of(line).startswith(">")]  # fmt: skip
     [label] = [span for span in row if span.is_label]
-    assert (label.text, label.style) == ("throttled", "throttled")
+    assert (label.text, label.style) == ("You: limit    ", "throttled")
     [minute] = [span for span in row if span.style == "throttled" and not span.is_label]
     assert set(minute.text) == {"▅"}
     calm = screen(document(disk("vdb", "met", 0.0)), View(), USUAL, LOOK)

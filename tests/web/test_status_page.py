@@ -79,7 +79,7 @@ def test_disk_is_one_row() -> None:
     assert cells(view(disk_view(limits=BURST_LIMITS))) == [
         "vdb 500 GiB Virtual Disk 6ea73b81-555e-4a74-9",
         "/var/lib/postgresql",
-        "throttled at 300 IOPS throttled 0.8 % stalled under 0.1 %",
+        "Throttled at an unknown limit at 300 IOPS throttled 0.8 % stalled under 0.1 %",
         "vk.high-iops vk",
         "300 / 300 IOPS 28.61 MiB/s / 28.61 MiB/s latency 20 ms, indicative shared",
         "4010 / 1210 IOPS 156.7 MiB/s / 47.3 MiB/s",
@@ -109,20 +109,20 @@ def throttled_at(throttle: Throttle, limits: Limits, verdict: Verdict = "throttl
 
 def test_rate_at_which_a_disk_is_throttled() -> None:
     assert cells(throttled_at(Throttle("base", "bandwidth"), BURST_LIMITS))[2].startswith(
-        "throttled at 18.75 MiB/s throttled"
+        "You: throttled at the limit you bought at 18.75 MiB/s throttled"
     )
     shown = throttled_at(Throttle("base", "iops"), BURST_LIMITS, verdict="met")
-    assert cells(shown)[2].startswith("met throttled")
+    assert cells(shown)[2].startswith("OK, 47 % of the limit throttled")
     unknown = Ceiling(Throttle("base", "iops"), None, None, 0.1)
     [disk] = throttled_at(Throttle("base", "iops"), BURST_LIMITS).disks
     shown = view(msgspec.structs.replace(disk, ceiling=unknown))
-    assert cells(shown)[2].startswith("throttled throttled")
+    assert cells(shown)[2].startswith("You: throttled at the limit you bought throttled")
 
 
 def test_unknown_limit_is_explained_if_there_are_terms() -> None:
     limits = build_limits(Rates(400.0, 400.0), "sum")
     shown = throttled_at(UNKNOWN_LIMIT, limits)
-    assert cells(shown)[2].startswith("throttled at 300 IOPS unknown limit throttled")
+    assert cells(shown)[2].startswith("Throttled at an unknown limit at 300 IOPS throttled")
     assert "The terms of vdb do not explain the rate" in page(shown)
     for other in (
         throttled_at(UNKNOWN_LIMIT, NO_LIMITS),
@@ -134,7 +134,7 @@ def test_unknown_limit_is_explained_if_there_are_terms() -> None:
 
 def test_disk_that_is_throttled_by_its_machine() -> None:
     shown = throttled_at(Throttle("base", "machine_iops"), BURST_LIMITS)
-    assert cells(shown)[2].startswith("throttled by the machine throttled")
+    assert cells(shown)[2].startswith("The machine: throttled at its limit throttled")
     assert "do not explain" not in page(shown)
 
 

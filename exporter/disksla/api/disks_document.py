@@ -9,18 +9,22 @@ from disksla.api.disks_query import ALL_DISKS, DisksQuery
 from disksla.history import (
     COLUMNS,
     RECENT_S,
+    Condition,
+    ConditionSeconds,
     ConsumerShare,
     HistoryView,
+    PeriodSeconds,
     Slot,
     columns_of,
     describe_machine,
     joined,
+    seconds_of,
 )
 from disksla.limits import Rates, TermsSource
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, Snapshot, Traffic
 from disksla.provider_count import explain_provider
 from disksla.text import escape_bytes
-from disksla.verdict import LIMIT_KINDS, LIMITED_VERDICTS, VERDICTS, LimitKind, Verdict
+from disksla.verdict import LIMITED_VERDICTS, VERDICTS, LimitKind, Shown, Verdict
 
 
 class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +56,11 @@ class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
     verdict_seconds: Mapping[Verdict, float]
     """In the period, by each verdict."""
     throttled_seconds: Mapping[LimitKind, float]
+    slow_s: float
+    """In the period, how long it was slow; these seconds are among those of the verdicts."""
+    condition: Condition | None
+    """What is said of it first: of the last five seconds if the daemon says it; None if nothing
+    is known."""
     hour_sentences: tuple[str, ...] = ()
     """What the last hour means, problems first; empty in the first minute."""
     consumers: tuple[ConsumerShare, ...] = ()
@@ -68,8 +77,14 @@ class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bad_s(self) -> float:
-        """How long the disk was throttled, below its promise or stalled."""
-        return sum(self.verdict_seconds[verdict] for verdict in LIMITED_VERDICTS)
+        """How long the disk was slow, throttled, below its promise or stalled."""
+        return self.slow_s + sum(self.verdict_seconds[verdict] for verdict in LIMITED_VERDICTS)
+
+    def conditions(self) -> ConditionSeconds:
+        """Return how long each condition held in the period."""
+        return PeriodSeconds(
+            self.verdict_seconds, self.throttled_seconds, self.slow_s
+        ).conditions()
 
 
 class MachineLimitDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,8 +99,8 @@ class MachineLimitDocument(msgspec.Struct, frozen=True, kw_only=True):
 class ChartsDocument(msgspec.Struct, frozen=True, kw_only=True):
     """The last five minutes in columns of five seconds, the oldest first; None is not known."""
 
-    verdicts: tuple[Verdict | None, ...]
-    """The worst that applied for a tenth of the time."""
+    verdicts: tuple[Shown | None, ...]
+    """The worst, or slow, that applied for a tenth of the time."""
     iops: tuple[float | None, ...]
     bytes_per_second: tuple[float | None, ...]
     latency_s: tuple[float | None, ...]
@@ -104,8 +119,9 @@ class LiveDiskDocument(DiskDocument, frozen=True, kw_only=True):
     """Mean time of a request in the last second, as iostat's await; None if none completed."""
     queue_depth: float | None
     """Mean number of requests in flight in the last second, as iostat's aqu-sz."""
-    last_minute: tuple[Verdict | None, ...]
-    """The worst verdict of each second that applied for a tenth of it, the oldest first."""
+    last_minute: tuple[Shown | None, ...]
+    """The worst verdict of each second that applied for a tenth of it, or slow, the oldest
+    first."""
     charts: ChartsDocument
 
 
@@ -146,13 +162,12 @@ def _disk(
     slots = past.seconds(snapshot)
     history = past.of(snapshot)
     minutes = [] if history is None else history.with_limits(history.minutes())
-    whole = joined(slots)
     document = disk_document(
         snapshot,
         latency_s=joined(slots[-_LATENCY_SLOTS:]).latency_s,
         sentences=past.explain(snapshot, slots),
-        verdict_seconds=dict(zip(VERDICTS, whole.verdict_s, strict=True)),
-        throttled_seconds=dict(zip(LIMIT_KINDS, whole.throttled_s, strict=True)),
+        seconds=seconds_of(joined(slots)),
+        condition=past.condition(snapshot),
         consumers=past.who(snapshot, slots),
     )
     hour = tuple(past.explain(snapshot, minutes)) if minutes else ()
@@ -174,15 +189,15 @@ def _machine(group: GroupSnapshot) -> MachineLimitDocument:
     return MachineLimitDocument(limits=text, load_ratio=group.present_load)
 
 
-def _verdicts(columns: Sequence[Slot | None]) -> tuple[Verdict | None, ...]:
+def _verdicts(columns: Sequence[Slot | None]) -> tuple[Shown | None, ...]:
     """Return the worst verdict of each column; one without any has that of the next.
 
     That is because a verdict may be decided two seconds late. At the end, it is not known yet.
     """
-    verdicts: list[Verdict | None] = []
-    following: Verdict | None = None
+    verdicts: list[Shown | None] = []
+    following: Shown | None = None
     for slot in reversed(columns):
-        following = None if slot is None else slot.worst_verdict or following
+        following = None if slot is None else slot.worst_shown or following
         verdicts.append(following)
     return tuple(reversed(verdicts))
 
@@ -190,7 +205,7 @@ def _verdicts(columns: Sequence[Slot | None]) -> tuple[Verdict | None, ...]:
 def _charts(columns: Sequence[Slot | None]) -> ChartsDocument:
     return ChartsDocument(
         verdicts=_verdicts(columns),
-        iops=tuple(slot and slot.iops for slot in columns),
+        iops=tuple(slot and slot.least_iops for slot in columns),
         bytes_per_second=tuple(slot and slot.bytes_per_second for slot in columns),
         latency_s=tuple(slot and slot.latency_s for slot in columns),
         queue_depth=tuple(slot and slot.queue_depth for slot in columns),
@@ -203,8 +218,8 @@ def disk_document(
     *,
     latency_s: float | None,
     sentences: Iterable[str],
-    verdict_seconds: Mapping[Verdict, float],
-    throttled_seconds: Mapping[LimitKind, float],
+    seconds: PeriodSeconds,
+    condition: Condition | None,
     consumers: Iterable[ConsumerShare],
 ) -> DiskDocument:
     """Return what is known of a disk, and what it did in a period."""
@@ -226,8 +241,10 @@ def disk_document(
         latency_s=latency_s,
         credits=tuple(map(credits_document, snapshot.credits)),
         sentences=(*sentences, *explain_provider(snapshot.agreement)),
-        verdict_seconds={verdict: verdict_seconds.get(verdict, 0.0) for verdict in VERDICTS},
-        throttled_seconds={limit: each for limit, each in throttled_seconds.items() if each},
+        verdict_seconds={each: seconds.verdicts.get(each, 0.0) for each in VERDICTS},
+        throttled_seconds={limit: each_s for limit, each_s in seconds.throttled.items() if each_s},
+        slow_s=seconds.slow,
+        condition=condition,
         consumers=tuple(consumers),
         why_no_consumers=snapshot.why_no_consumers,
     )

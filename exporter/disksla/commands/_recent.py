@@ -12,12 +12,17 @@ from disksla.commands._daemon import disks_of_daemon
 from disksla.config import Configuration
 from disksla.console import progress_bar
 from disksla.history import (
+    PeriodSeconds,
+    Slot,
     Summary,
     explain,
     explain_who,
     explain_writes,
+    joined,
     period_since,
+    present_condition,
     summary_of_records,
+    with_latency,
 )
 from disksla.history.machine_limit import limits_over, machine_limit
 from disksla.history.past import RECENT_S, most_throttled
@@ -33,7 +38,7 @@ from disksla.pipeline import (
 )
 from disksla.provider_count import ProviderSpan
 from disksla.units import format_duration
-from disksla.verdict import LimitKind
+from disksla.verdict import VERDICTS, LimitKind
 
 SAMPLED_S = 5.0
 _LONGEST_S = 60.0
@@ -120,7 +125,16 @@ def _of_states(
         name, machine_s = most_throttled(_machine_s(first, last, device))
         limit = machine_limit(last, device, name)
         named = with_named_limits(records.get(device, ()), _spans(states, device))
-        summary = summary_of_records(named, seconds)
+        lived = [_slot(first, last, device)]
+        summary = with_latency(summary_of_records(named, seconds), lived)
+        lasted = PeriodSeconds(
+            {
+                verdict: summary.verdicts[verdict].seconds if verdict in summary.verdicts else 0.0
+                for verdict in VERDICTS
+            },
+            _throttled_seconds(summary),
+            lived[0].slow_s,
+        )
         from_s = max(now_s - seconds, since_s or 0.0)
         who = explain_who(snapshot.consumers, from_s, now_s, summary)
         document = disk_document(
@@ -130,8 +144,8 @@ def _of_states(
                 *explain(summary, snapshot.assignment, limit, machine_s, who),
                 *_since(last, since_s),
             ],
-            verdict_seconds={verdict: part.seconds for verdict, part in summary.verdicts.items()},
-            throttled_seconds=_throttled_seconds(summary),
+            seconds=lasted,
+            condition=present_condition(lasted.conditions(), snapshot.credits),
             consumers=period_since(snapshot.consumers, from_s, summary).shares,
         )
         disks[document.device] = document
@@ -194,6 +208,17 @@ def _throttled_seconds(summary: Summary) -> dict[LimitKind, float]:
     return seconds
 
 
+def _slot(first: State, last: State, device: str) -> Slot:
+    """Return what a disk did between two states; nothing of one that the first does not have."""
+    if first.clocks is None or last.clocks is None or device not in first.monitored:
+        return joined([])
+    before, after = (
+        totals_of(each.monitored[device], each.assessed.seconds) for each in (first, last)
+    )
+    end_s = last.clocks.monotonic_s
+    return slot_between(before, after, end_s, end_s - first.clocks.monotonic_s, None)
+
+
 def _latency_s(states: Sequence[State], device: str, since_s: float) -> float | None:
     """Return the mean time of a request at the end; None if none completed."""
     last = states[-1]
@@ -207,8 +232,5 @@ def _latency_s(states: Sequence[State], device: str, since_s: float) -> float | 
             continue
         seconds = end_s - state.clocks.monotonic_s
         if 0 < seconds <= _LATENCY_S:
-            before, after = (
-                totals_of(each.monitored[device], each.assessed.seconds) for each in (state, last)
-            )
-            return slot_between(before, after, end_s, seconds, None).latency_s
+            return _slot(state, last, device).latency_s
     return None

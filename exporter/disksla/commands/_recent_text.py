@@ -9,7 +9,7 @@ from disksla.api import DiskDocument
 from disksla.commands._recent import RecentDisks
 from disksla.config import CUSTOM_TERMS
 from disksla.console import SafeConsole
-from disksla.history import headline
+from disksla.history import describe_condition, headline
 from disksla.limits import UNKNOWN_TERMS
 from disksla.units import format_size
 
@@ -27,16 +27,23 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
     disks = sorted(
         recent.disks.values(), key=lambda disk: (-disk.bad_s, places.get(disk.device, len(places)))
     )
-    bad_s = {disk.device: disk.bad_s for disk in disks}
-    console.print(headline(bad_s, recent.period, recent.seconds), style="bold")
+    conditions = {disk.device: disk.conditions() for disk in disks}
+    console.print(headline(conditions, recent.period), style="bold")
     for disk in disks:
         facts = [format_size(disk.size_bytes), _TITLES.get(disk.terms, disk.terms)]
         facts += [f"mounted at {each}" for each in disk.mount_points]
         console.print()
         console.print(Text.assemble((disk.device, "bold"), ", ", ", ".join(facts)))
+        console.print(Text(f"{_INDENT}{condition_text(recent, disk)}", "bold"))
         for sentence in sentences_of(disk):
             lines = textwrap.wrap(sentence, console.width - len(_INDENT), break_on_hyphens=False)
             console.print(textwrap.indent("\n".join(lines), _INDENT), soft_wrap=True)
+
+
+def condition_text(recent: RecentDisks, disk: DiskDocument) -> str:
+    """Return what is said of a disk first: now, or in a sample or recording."""
+    when = "Now: " if recent.source == "daemon" else ""
+    return when + describe_condition(disk.condition, disk.load_ratio)
 
 
 def sentences_of(disk: DiskDocument) -> list[str]:

@@ -15,12 +15,18 @@ from disksla.commands._daemon import add_url
 from disksla.errors import DiskslaError
 from disksla.text import escape_bytes, escape_control
 from disksla.units import format_duration, format_percent, parse_duration_s
-from disksla.verdict import LIMITED_VERDICTS
+from disksla.verdict import LIMITED_VERDICTS, PROBLEMS
 
 STATUSES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+_WORDS = {
+    "slow": "was slow",
+    "throttled": "was throttled",
+    "below": "gave less than promised",
+    "stalled": "hung",
+}
 _OK, _WARNING, _CRITICAL, _UNKNOWN = range(4)
 _LATENCY = "latency"
-_NAMES = (*LIMITED_VERDICTS, _LATENCY)
+_NAMES = (*LIMITED_VERDICTS, "slow", _LATENCY)
 
 
 class Threshold(NamedTuple):
@@ -40,13 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "disks", nargs="*", metavar="DISK", help="kernel name or mount point (default: all disks)"
     )
-    for status, default in (("warning", "throttled=25%,below=25%"), ("critical", "stalled")):
+    for status, default in (
+        ("warning", "throttled=25%,below=25%,slow=25%"),
+        ("critical", "stalled"),
+    ):
         parser.add_argument(
             f"--{status}",
             metavar="NAME[=MOST],...",
             default=default,
-            help="throttled, below or stalled, with a share of the last five minutes (default:"
-            " none at all), or latency with a time, such as throttled=10%%,latency=20ms"
+            help="slow, throttled, below or stalled, with a share of the last five minutes"
+            " (default: none at all), or latency with a time, such as throttled=10%%,latency=20ms"
             f" (default: {default.replace('%', '%%')})",
         )
     add_url(parser)
@@ -75,15 +84,15 @@ def _threshold(word: str) -> Threshold:
     try:
         if name == _LATENCY:
             return Threshold(name, parse_duration_s(most))
-        if name in LIMITED_VERDICTS:
+        if name in PROBLEMS:
             share = float(most.removesuffix("%") or 0) / 100
             if 0 <= share <= 1 and (most.endswith("%") or not most):
                 return Threshold(name, share)
     except ValueError:
         pass
     raise DiskslaError(
-        f"cannot read the threshold: found '{word}'; expected throttled=10%, below=10%, stalled or"
-        " latency=20ms"
+        f"cannot read the threshold: found '{word}'; expected throttled=10%, below=10%, slow=10%,"
+        " stalled or latency=20ms"
     )
 
 
@@ -128,14 +137,14 @@ def _measured(disk: DiskDocument) -> dict[str, float | None]:
         verdict: disk.verdict_seconds[verdict] / whole_s if whole_s else None
         for verdict in LIMITED_VERDICTS
     }
+    shares["slow"] = disk.slow_s / whole_s if whole_s else None
     return shares | {_LATENCY: disk.latency_s}
 
 
 def _said(name: str, value: float | None) -> str:
     if name == _LATENCY:
         return f"takes {format_duration(value or 0.0)} for a request"
-    words = {"below": "gave less than promised", "stalled": "hung"}.get(name, "was throttled")
-    return f"{words} for {format_percent(value or 0.0)} of the last five minutes"
+    return f"{_WORDS[name]} for {format_percent(value or 0.0)} of the last five minutes"
 
 
 def _performance(

@@ -28,7 +28,7 @@ from disksla.commands._recent import (
     from_recording,
     from_sample,
 )
-from disksla.commands._recent_text import print_recent, sentences_of
+from disksla.commands._recent_text import condition_text, print_recent, sentences_of
 from disksla.commands.discover import known_document
 from disksla.commands.replay import replay
 from disksla.config import CUSTOM_TERMS, in_order, provision_of
@@ -196,6 +196,7 @@ def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
         console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
     if lately is not None:
         console.print()
+        console.print(condition_text(recent, lately), style="bold")
         for sentence in (*sentences_of(lately), *recent.writes.get(lately.device, ())):
             console.print(sentence)
         if lately.hour_sentences:

@@ -6,19 +6,24 @@
   daemon updates it once a second.
 - `summary`: slots, or the windows of a recording, by verdict and limit.
 - `sentences`: the answer to "is it me or the disk?"; `who`: who used it.
+- `condition`: who or what makes requests wait, in the words that a person reads first.
 - `past`: the history of the daemon, as pages and documents show it.
 """
 
-from disksla.history.history import History
-from disksla.history.past import RECENT_S, HistoryView
-from disksla.history.sentences import (
-    MachineLimit,
-    describe_machine,
-    describe_rates,
-    explain,
-    explain_writes,
+from disksla.history.condition import (
+    CONDITION_WORDS,
+    SHOWN_OF,
+    Condition,
+    ConditionSeconds,
+    PeriodSeconds,
+    describe_condition,
     headline,
+    present_condition,
 )
+from disksla.history.history import History
+from disksla.history.past import RECENT_S, HistoryView, seconds_of
+from disksla.history.rates_text import describe_rates
+from disksla.history.sentences import MachineLimit, describe_machine, explain, explain_writes
 from disksla.history.slot import COLUMNS, Slot, columns_of, joined
-from disksla.history.summary import Summary, summary_of_records
+from disksla.history.summary import Summary, summary_of_records, with_latency
 from disksla.history.who import ConsumerShare, explain_who, period_since

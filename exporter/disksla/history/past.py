@@ -3,23 +3,45 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from disksla.history.condition import Condition, PeriodSeconds, present_condition
 from disksla.history.history import DiskHistory, History
 from disksla.history.sentences import MachineLimit, explain
-from disksla.history.slot import Slot
+from disksla.history.slot import Slot, joined
 from disksla.history.summary import Summary, summary_of_slots
 from disksla.history.who import ConsumerShare, explain_who, period_since
 from disksla.pipeline import DiskSnapshot
 from disksla.units import format_duration
-from disksla.verdict import OF_MACHINE
+from disksla.verdict import LIMIT_KINDS, OF_MACHINE, VERDICTS
 
 RECENT_S = 300.0
 """What a disk did lately is what it did in this time."""
+_NOW_SLOTS = 5
+"""A verdict may be decided two seconds late."""
 
 
 def most_throttled(seconds: Mapping[str, float]) -> tuple[str | None, float]:
     """Return the limit with most seconds, and how many; None if none throttled."""
     name = max(seconds, key=lambda each: seconds[each], default=None)
     return (name, seconds[name]) if name is not None and seconds[name] else (None, 0.0)
+
+
+def seconds_of(slot: Slot) -> PeriodSeconds:
+    """Return how long each verdict and each limit applied in a slot, and slow."""
+    return PeriodSeconds(
+        dict(zip(VERDICTS, slot.verdict_s, strict=True)),
+        dict(zip(LIMIT_KINDS, slot.throttled_s, strict=True)),
+        slot.slow_s,
+    )
+
+
+def _of_window(snapshot: DiskSnapshot) -> PeriodSeconds:
+    """Return the verdict on the last window as if it had applied for a second."""
+    throttle = snapshot.throttle
+    return PeriodSeconds(
+        {verdict: float(verdict == snapshot.verdict) for verdict in VERDICTS},
+        {} if throttle is None else {throttle.limit: 1.0},
+        0.0,
+    )
 
 
 class HistoryView(NamedTuple):
@@ -46,6 +68,15 @@ class HistoryView(NamedTuple):
         """Return the slots of a disk in the last hour."""
         history = self.of(snapshot)
         return [] if history is None else history.minutes()
+
+    def condition(self, snapshot: DiskSnapshot) -> Condition | None:
+        """Return what is said of a disk now: of the last five seconds of its history.
+
+        It is that of the last window while it has no history.
+        """
+        slots = self.seconds(snapshot)[-_NOW_SLOTS:]
+        seconds = seconds_of(joined(slots)) if slots else _of_window(snapshot)
+        return present_condition(seconds.conditions(), snapshot.credits)
 
     def machine(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> MachineLimit | None:
         """Return the limit of the machine over a disk that throttled most in a period."""

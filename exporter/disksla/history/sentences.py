@@ -3,21 +3,24 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from disksla.history.summary import Summary, SummaryPart
+from disksla.history.condition import describe_load, is_said
+from disksla.history.rates_text import (
+    describe_rates,
+    iops_text,
+    limit_text,
+    read_and_write,
+    seconds_text,
+)
+from disksla.history.summary import SlowPart, Summary, SummaryPart
 from disksla.limits import Assignment, Limits, Rates, SharedLimits
 from disksla.pipeline import WindowRecord
 from disksla.units import format_bandwidth, format_count, format_duration, format_listed_bandwidth
 from disksla.verdict import OF_MACHINE, LimitKind, ThrottleLevel
 
-LEAST_SHARE = 0.02
-"""Verdicts without a problem are left out below this share of the time, and limits below this
-share of the throttled time."""
 FAR_BELOW = 0.8
 """Of a limit: a disk whose load was lower in each second was not throttled at it."""
-_LEAST_BAD_S = 1.0
-_MAX_NAMED = 8
-_WHOLE_FROM_S = 10.0
-"""Seconds are shown without a fraction from here on."""
+_MOSTLY = 0.5
+"""Share of the time with requests."""
 
 
 class LargerMachine(NamedTuple):
@@ -54,29 +57,9 @@ def explain(
         return ["Nothing was measured: no two samples of this disk were without a gap."]
     problems = sorted(_problems(summary, assignment, machine), key=lambda each: -each[0])
     sentences = [*(sentence for _, sentence in problems), *who]
-    sentences += _other_verdicts(summary, assignment.limits)
-    if not problems and machine_s <= LEAST_SHARE * summary.seconds and _is_tested(summary):
-        sentences.append(
-            "If something was slow in this time, throttling of this disk was not the reason."
-        )
-    return sentences
-
-
-def headline(bad_s: Mapping[str, float], period: str, seconds: float) -> str:
-    """Return which disks had a problem in a period, as a sentence.
-
-    `bad_s` has how long each disk was throttled, below its promise or stalled. Below a second, or
-    2 % of a period that is shorter than 50 s, that is no problem.
-    """
-    least_s = min(_LEAST_BAD_S, LEAST_SHARE * seconds)
-    bad = [name for name, each_s in bad_s.items() if each_s and each_s >= least_s]
-    what = f"throttled, below the promise or stalled in {period}"
-    if not bad:
-        return f"No disk was {what}."
-    were = "was" if len(bad) == 1 else "were"
-    more = f" and {len(bad) - _MAX_NAMED} more" if len(bad) > _MAX_NAMED else ""
-    named = ", ".join(bad[:_MAX_NAMED])
-    return f"{len(bad)} of {len(bad_s)} disks {were} {what}: {named}{more}."
+    if not problems and not is_said(machine_s, summary.seconds):
+        sentences += _acquittal(summary)
+    return sentences + list(_other_verdicts(summary, assignment.limits))
 
 
 def describe_machine(shared: SharedLimits) -> str:
@@ -111,51 +94,82 @@ def _problems(
 ) -> Iterator[tuple[float, str]]:
     """Yield problems, each with how long it lasted."""
     limits = assignment.limits
-    least_s = LEAST_SHARE * sum(part.seconds for part in summary.throttled.values())
     for (level, limit), part in summary.throttled.items():
-        if part.seconds < least_s:
+        if not is_said(part.seconds, summary.seconds):
             continue  # a rate may be that of a limit by chance for a window or two
-        how_long = _how_long(part, summary)
+        how_long = _how_long(part.seconds, summary)
         if limit in OF_MACHINE:
             sentence = _throttled_by_machine(how_long, part, level, OF_MACHINE[limit], machine)
         else:
             sentence = _throttled(how_long, part, limits, level, limit)
         yield part.seconds, sentence
-    below = summary.verdicts.get("below")
-    if below is not None:
-        yield (
-            below.seconds,
-            (
-                f"{_how_long(below, summary)} the disk gave less than promised: {_rates(below)},"
-                f" with {format_count(round(below.inflight))} requests in flight; the promise is"
-                f" {describe_rates(limits.rates)}."
-                " Report this to the provider, with a recording (disksla record) as evidence."
-            ),
-        )
-    stalled = summary.verdicts.get("stalled")
-    if stalled is not None:
+    below, stalled, slow = (
+        summary.verdicts.get("below"),
+        summary.verdicts.get("stalled"),
+        summary.slow,
+    )
+    if below is not None and is_said(below.seconds, summary.seconds):
+        yield below.seconds, _below(_how_long(below.seconds, summary), below, limits)
+    if slow is not None and is_said(slow.seconds, summary.seconds):
+        yield slow.seconds, _slow(_how_long(slow.seconds, summary), slow, limits)
+    if stalled is not None:  # for a second at least, which is never too short to be said
         yield (
             stalled.seconds,
             (
-                f"{_how_long(stalled, summary)} requests were in flight and none completed: the"
-                " disk, or the storage behind it, hung. Neither a limit nor load causes that."
+                f"{_how_long(stalled.seconds, summary)} requests were in flight and none"
+                " completed: the disk, or the storage behind it, hung. Neither a limit nor load"
+                " causes that."
             ),
         )
 
 
-def _how_long(part: SummaryPart, summary: Summary) -> str:
+def _below(how_long: str, part: SummaryPart, limits: Limits) -> str:
+    return (
+        f"{how_long} the disk gave less than promised: {_rates(part)}, with"
+        f" {format_count(round(part.inflight))} requests in flight; the promise is"
+        f" {describe_rates(limits.rates)}."
+        " Report this to the provider, with a recording (disksla record) as evidence."
+    )
+
+
+def _slow(how_long: str, part: SlowPart, limits: Limits) -> str:
+    """Return how long requests took, beside what is promised or usual."""
+    requests = {"read": "reads", "write": "writes", None: "requests"}[part.direction]
+    took = f"{how_long} {requests} took {format_duration(part.latency_s)} each"
+    expected = format_duration(part.expected_s)
+    if part.than == "promise":
+        kind = f" ({limits.latency_kind})" if limits.latency_kind else ""
+        found = f"{took}; {expected} is promised{kind}"
+    else:
+        times = format_count(part.latency_s / part.expected_s if part.expected_s else 0.0)
+        found = f"{took}, {times} times their usual {expected}"
+    return f"{found}: the disk is slow. No limit was seen that explains it."
+
+
+def _how_long(seconds: float, summary: Summary) -> str:
     """Return how long, as the beginning of a sentence."""
-    return f"For {_seconds(part.seconds)} of the last {_seconds(summary.seconds)} s"
+    return f"For {seconds_text(seconds)} of the last {seconds_text(summary.seconds)} s"
 
 
-def _rates(part: SummaryPart) -> str:
-    flushes = " (with empty flushes)" if part.has_flushes else ""
-    return f"{format_count(part.iops)} IOPS{flushes}, {format_bandwidth(part.bytes_per_second)}"
+def _rates(part: SummaryPart, limit: float | None = None) -> str:
+    """Return rates of data; beside a limit of IOPS, those between the bounds nearest to it."""
+    if limit is None:
+        iops = iops_text(part.iops)
+    else:
+        served = min(max(part.iops, limit), max(part.iops, part.most_iops))
+        iops = f"{format_count(served)} of {iops_text(limit)}"
+    return f"{iops}, {format_bandwidth(part.bytes_per_second)}"
 
 
-def _served(part: SummaryPart) -> str:
+def _served(part: SummaryPart, limit: float | None = None) -> str:
     wait = format_duration(part.wait_s)
-    return f"requests waited {wait} each, and the disk served {_rates(part)}"
+    return f"requests waited {wait} each, and the disk served {_rates(part, limit)}"
+
+
+def _one_limit(rates: Rates, limit: LimitKind) -> float | None:
+    """Return a limit of IOPS that reads and writes have together; None without one."""
+    read, write = read_and_write(rates, limit)
+    return read if limit == "iops" and read == write else None
 
 
 def _throttled_by_machine(
@@ -167,40 +181,38 @@ def _throttled_by_machine(
 ) -> str:
     found = f"{how_long} the disk was throttled at the limit of the machine: {_served(part)}"
     relief = "A larger or faster disk would not help"
-    if machine is None or _read_and_write(machine.shared.limits.rates, limit) == (None, None):
+    if machine is None or read_and_write(machine.shared.limits.rates, limit) == (None, None):
         return f"{found}. {relief}."
     limits = machine.shared.limits
     allowed = f"{_owner(machine.shared)} allows {machine.shared.title}"
     if level == "burst" and limits.burst is not None:
         allowed += (
-            f" {_limit(limits.burst.rates, limit)} (burst rate; without credits"
-            f" {_limit(limits.rates, limit)})"
+            f" {limit_text(limits.burst.rates, limit)} (burst rate; without credits"
+            f" {limit_text(limits.rates, limit)})"
         )
     else:
-        allowed += f" {_limit(limits.rates, limit)}"
+        allowed += f" {limit_text(limits.rates, limit)}"
     if machine.uncached is not None and _is_more(machine.uncached.limits, limits, limit):
-        without = _limit(machine.uncached.limits.rates, limit)
+        without = limit_text(machine.uncached.limits.rates, limit)
         found, allowed = f"{found}; {allowed}{_as_listed(limits.rates, limit)}", relief
         relief = f"Caching None would, up to {without} of the machine"
     larger = machine.larger.get(limit)
     if larger is None:
         return f"{found}. {allowed}. {relief}; a larger machine may."
-    rate = format_bandwidth(larger.rate) if limit == "bandwidth" else _iops(larger.rate)
+    rate = format_bandwidth(larger.rate) if limit == "bandwidth" else iops_text(larger.rate)
     return f"{found}. {allowed}. {relief}; {larger.name} would ({rate})."
 
 
 def _is_more(one: Limits, other: Limits, limit: LimitKind) -> bool:
     """Return whether the first limits allow more of reads or of writes, and of neither less."""
-    pairs = zip(
-        _read_and_write(one.rates, limit), _read_and_write(other.rates, limit), strict=True
-    )
+    pairs = zip(read_and_write(one.rates, limit), read_and_write(other.rates, limit), strict=True)
     known = [(high, low) for high, low in pairs if high is not None and low is not None]
     return any(high > low for high, low in known) and all(high >= low for high, low in known)
 
 
 def _as_listed(rates: Rates, limit: LimitKind) -> str:
     """Return a bandwidth as providers write it, in parentheses; nothing of IOPS."""
-    read, write = _read_and_write(rates, limit)
+    read, write = read_and_write(rates, limit)
     rate = write if read is None else read
     is_one = limit == "bandwidth" and rate is not None and write in {None, read}
     return f" ({format_listed_bandwidth(rate)})" if is_one and rate is not None else ""
@@ -216,10 +228,11 @@ def _owner(shared: SharedLimits) -> str:
 def _throttled(
     how_long: str, part: SummaryPart, limits: Limits, level: ThrottleLevel, limit: LimitKind
 ) -> str:
-    served = _served(part)
+    rates = limits.burst.rates if level == "burst" and limits.burst is not None else limits.rates
+    served = _served(part, _one_limit(rates, limit) if level != "unknown" else None)
     if part.limiter_window_s is not None:
         served += f", at intervals of {format_duration(part.limiter_window_s)}"
-    if limit != "unknown" and _read_and_write(limits.rates, limit) == (None, None):
+    if limit != "unknown" and read_and_write(limits.rates, limit) == (None, None):
         kind = "bandwidth" if limit == "bandwidth" else "IOPS"
         return (
             f"{how_long} the disk was throttled at its limit of {kind}, by the provider's count:"
@@ -230,15 +243,14 @@ def _throttled(
         relief = "fewer bytes" if limit == "bandwidth" else "fewer requests"
         return (
             f"{how_long} the disk was throttled at its limit of"
-            f" {_limit(limits.rates, limit)} (baseline): {served}. The provider keeps its promise"
-            f" of {describe_rates(limits.rates)}. A larger or faster disk, or {relief}, would"
-            " help."
+            f" {limit_text(limits.rates, limit)} (baseline): {served}. That is what you bought:"
+            f" the provider keeps its promise. A larger or faster disk, or {relief}, would help."
         )
     if level == "burst" and limits.burst is not None:
         return (
             f"{how_long} the disk was throttled at"
-            f" {_limit(limits.burst.rates, limit)} (burst rate): {served}. This uses up burst"
-            f" credits; without credits the limit is {_limit(limits.rates, limit)}."
+            f" {limit_text(limits.burst.rates, limit)} (burst rate): {served}. This uses up burst"
+            f" credits; without credits the limit is {limit_text(limits.rates, limit)}."
         )
     unknown = f"{how_long} the disk was throttled at an unknown limit: {served}."
     if not limits.promise_charges:
@@ -250,60 +262,48 @@ def _throttled(
     )
 
 
-def _is_tested(summary: Summary) -> bool:
-    """Return whether it is known that no limit throttled the disk: it was far below all of them.
+def _acquittal(summary: Summary) -> Iterator[str]:
+    """Yield that nothing was wrong, as far as that is known.
 
-    Without terms, there may be a limiter that shows no sign.
+    No limit throttled the disk if it was far below all of them; without terms, there may be a
+    limiter that shows no sign. Whether it was slow is known beside a promise or what is usual.
     """
-    return summary.peak_load is not None and summary.peak_load < FAR_BELOW
+    idle = summary.verdicts.get("idle")
+    active_s = summary.seconds - (idle.seconds if idle is not None else 0.0)
+    is_below_limits = summary.peak_load is not None and summary.peak_load < FAR_BELOW
+    if summary.load is None or not is_below_limits or not is_said(active_s, summary.seconds):
+        return
+    facts = f"{describe_load(summary.load)} of its limit"
+    if summary.latency_s is not None:
+        facts += f", {format_duration(summary.latency_s)}"
+    if summary.compared_s >= _MOSTLY * active_s:
+        yield f"Nothing was wrong with this disk: {facts}."
+    else:
+        yield (
+            f"No limit held this disk back: {facts}. Which latency is usual for such requests is"
+            " not known yet."
+        )
 
 
 def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
-    least_s = LEAST_SHARE * summary.seconds
-    long = {name: part for name, part in summary.verdicts.items() if part.seconds > least_s}
-    if "met" in long:
-        part = long["met"]
+    said = {
+        name: part
+        for name, part in summary.verdicts.items()
+        if is_said(part.seconds, summary.seconds)
+    }
+    if "met" in said:
+        part = said["met"]
         yield (
-            f"{_how_long(part, summary)} the disk gave what is promised or more: {_rates(part)}."
+            f"{_how_long(part.seconds, summary)} the disk gave what is promised or more:"
+            f" {_rates(part)}."
         )
-    if "unproven" in long:
-        if limits.promise_charges:
-            found = "the load did not test the promise"
-        else:
-            found = "the disk served the load, and there is no promise to compare it with"
-        part = long["unproven"]
-        yield f"{_how_long(part, summary)} {found}: {_rates(part)}."
-    if "idle" in long:
-        yield f"{_how_long(long['idle'], summary)} the disk was idle."
-
-
-def describe_rates(rates: Rates) -> str:
-    """Return all limits of the rates as text."""
-    kinds: tuple[LimitKind, ...] = ("iops", "bandwidth")
-    present = (limit for limit in kinds if _read_and_write(rates, limit) != (None, None))
-    return " and ".join(_limit(rates, limit) for limit in present)
-
-
-def _limit(rates: Rates, limit: LimitKind) -> str:
-    """Return one limit as text, with a single number if reads and writes have the same."""
-    read, write = _read_and_write(rates, limit)
-    formatted = format_bandwidth if limit == "bandwidth" else _iops
-    if read == write or write is None or read is None:
-        rate = read if read is not None else write
-        kind = "" if read == write else " for reads" if write is None else " for writes"
-        return f"{formatted(rate or 0.0)}{kind}"
-    return f"{formatted(read)} for reads and {formatted(write)} for writes"
-
-
-def _read_and_write(rates: Rates, limit: LimitKind) -> tuple[float | None, float | None]:
-    if limit == "bandwidth":
-        return rates.read_bytes_per_second, rates.write_bytes_per_second
-    return rates.read_iops, rates.write_iops
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.0f}" if seconds >= _WHOLE_FROM_S else f"{seconds:.2g}"
-
-
-def _iops(rate: float) -> str:
-    return f"{format_count(rate)} IOPS"
+    if "unproven" in said:
+        part = said["unproven"]
+        found = (
+            "the load asked for less than is promised"
+            if limits.promise_charges
+            else "the disk served the load, and there is no promise to compare it with"
+        )
+        yield f"{_how_long(part.seconds, summary)} {found}: {_rates(part)}."
+    if "idle" in said:
+        yield f"{_how_long(said['idle'].seconds, summary)} the disk was idle."

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from disksla.credits import CreditAccount
 from disksla.limits import Limits
-from disksla.pipeline import DiskState
+from disksla.pipeline import DiskState, SlowTotals
 from disksla.procfs import SECTOR_BYTES
-from disksla.verdict import LIMIT_KINDS, VERDICTS, Verdict
+from disksla.verdict import LIMIT_KINDS, LIMITED_VERDICTS, VERDICTS, Shown, shown_seconds
 
 _MS_PER_S = 1000.0
 _IDLE = VERDICTS.index("idle")
@@ -52,6 +52,16 @@ class RunningTotals(NamedTuple):
     machine_iops: float = 0.0
     machine_bandwidth: float = 0.0
     unknown: float = 0.0
+    slow_promise: float = 0.0
+    """Seconds slower than promised; likewise far slower than usual, as `SlowTotals` has them."""
+    slow_usual: float = 0.0
+    slow_compared: float = 0.0
+    """Seconds in which it was known what is promised or usual."""
+    slow_reads: float = 0.0
+    slow_writes: float = 0.0
+    slow_took_s: float = 0.0
+    """Time of slow requests, and what it would have been, in I/O-seconds."""
+    slow_expected_s: float = 0.0
 
 
 _VERDICTS = RunningTotals._fields.index(VERDICTS[0])
@@ -113,13 +123,30 @@ class Slot(NamedTuple):
         return self.totals[_VERDICTS : _VERDICTS + len(VERDICTS)]
 
     @property
-    def worst_verdict(self) -> Verdict | None:
-        """The worst verdict that applied for a tenth of the time; None without any."""
+    def slow_s(self) -> float:
+        """Seconds in which the disk was slow. They are among those of other verdicts."""
+        return self.totals.slow_promise + self.totals.slow_usual
+
+    @property
+    def shown_s(self) -> dict[Shown, float]:
+        """Seconds by what is shown, the worst last: those of slow are taken from the others."""
+        return shown_seconds(dict(zip(VERDICTS, self.verdict_s, strict=True)), self.slow_s)
+
+    @property
+    def bad_s(self) -> float:
+        """Seconds with a problem."""
+        return self.slow_s + sum(
+            seconds
+            for verdict, seconds in zip(VERDICTS, self.verdict_s, strict=True)
+            if verdict in LIMITED_VERDICTS
+        )
+
+    @property
+    def worst_shown(self) -> Shown | None:
+        """The worst of what is shown that applied for a tenth of the time; None without any."""
         least_s = _LEAST_SHARE * sum(self.verdict_s)
         applied = [
-            verdict
-            for verdict, seconds in zip(VERDICTS, self.verdict_s, strict=True)
-            if seconds > 0 and seconds >= least_s
+            shown for shown, seconds in self.shown_s.items() if seconds > 0 and seconds >= least_s
         ]
         return applied[-1] if applied else None
 
@@ -194,7 +221,22 @@ def totals_of(disk_state: DiskState, assessed_s: float) -> RunningTotals:
             totals.verdict_totals.wait_s,
             disk_state.burst_s,
         )
-    return RunningTotals(*counted, *by_verdict, *disk_state.throttled_s)
+    return RunningTotals(
+        *counted, *by_verdict, *disk_state.throttled_s, *_slow_totals(totals.slow)
+    )
+
+
+def _slow_totals(slow: SlowTotals) -> tuple[float, ...]:
+    """Return the last of the totals, in their order."""
+    return (
+        slow.above_promise_s,
+        slow.above_usual_s,
+        slow.compared_s,
+        slow.reads,
+        slow.writes,
+        slow.took_s,
+        slow.expected_s,
+    )
 
 
 def credits_ratio_of(account: CreditAccount | None, limits: Limits) -> float | None:

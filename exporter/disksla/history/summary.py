@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from disksla.history.slot import Slot, joined
 from disksla.limits import Charge, Work
-from disksla.pipeline import WindowRecord
+from disksla.pipeline import Direction, WindowRecord
 from disksla.verdict import LIMIT_KINDS, VERDICTS, LimitKind, ThrottleLevel, Verdict
 
 LEVELS: tuple[ThrottleLevel, ...] = get_args(ThrottleLevel)
@@ -23,6 +23,7 @@ class SummaryPart(NamedTuple):
     seconds: float
     """How long it applied; of a limit, how long requests waited for it."""
     iops: float
+    """Reads and data writes per second, at least: the flushes are taken from the writes."""
     bytes_per_second: float
     inflight: float
     """Mean number of requests in flight."""
@@ -30,8 +31,22 @@ class SummaryPart(NamedTuple):
     """Mean time that a request waited because of throttling."""
     limiter_window_s: float | None = None
     """Window of the limiter; None if it has none, or none was seen."""
-    has_flushes: bool = False
-    """There were flushes, and empty ones may be among the IOPS."""
+    most_iops: float = 0.0
+    """Reads and data writes per second, at most: where they are not counted exactly, a flush may
+    have had data."""
+
+
+class SlowPart(NamedTuple):
+    """How slow a disk was, in the seconds in which it was."""
+
+    seconds: float
+    than: Literal["promise", "usual"]
+    direction: Direction | None
+    """Of the requests that were slow; None if both."""
+    latency_s: float
+    """Mean time of those requests,"""
+    expected_s: float
+    """and what it would have been as promised, or as usual."""
 
 
 class Summary(NamedTuple):
@@ -44,6 +59,14 @@ class Summary(NamedTuple):
     """The limits at which it was throttled, by level."""
     peak_load: float | None = None
     """Highest load of a window or slot; None if the terms promise nothing, or it is not known."""
+    load: float | None = None
+    """Mean load while there were requests; None if the terms promise nothing."""
+    latency_s: float | None = None
+    """Mean time of a request; None if none completed, or it is not known."""
+    slow: SlowPart | None = None
+    """None if the disk was not slow."""
+    compared_s: float = 0.0
+    """Time in which it was known which latency is promised or usual."""
 
 
 _ORDER = tuple(product(LEVELS, LIMIT_KINDS))
@@ -70,7 +93,8 @@ def summary_of_slots(
         for limit, seconds in zip(LIMIT_KINDS, slot.throttled_s, strict=True):
             if seconds:
                 by_limit[_level(slot, limit), limit].append((slot, seconds))
-    return Summary(
+    active = [slot for slot in slots if slot.requests]
+    summary = Summary(
         sum(joined(slots).verdict_s),
         {each: _of_slots(by_verdict[each]) for each in VERDICTS if each in by_verdict},
         {
@@ -79,22 +103,53 @@ def summary_of_slots(
             if each in by_limit
         },
         _peak_load(slots, charges),
+        _mean_load(joined(active), charges) if active else None,
     )
+    return with_latency(summary, slots)
+
+
+def with_latency(summary: Summary, slots: Sequence[Slot]) -> Summary:
+    """Return a summary with how long requests took in these slots."""
+    whole = joined(slots)
+    return summary._replace(
+        latency_s=whole.latency_s, slow=_slow_part(slots), compared_s=whole.totals.slow_compared
+    )
+
+
+def _slow_part(slots: Sequence[Slot]) -> SlowPart | None:
+    """Return how slow the disk was in the slots with what it was slower than most of the time."""
+    slow = [slot for slot in slots if slot.slow_s > 0]
+    if not slow:
+        return None
+    totals = joined(slow).totals
+    is_promise = totals.slow_promise >= totals.slow_usual
+    chosen = [s for s in slow if (s.totals.slow_promise >= s.totals.slow_usual) == is_promise]
+    found = joined(chosen or slow).totals
+    requests = max(1.0, found.slow_reads + found.slow_writes)
+    return SlowPart(
+        seconds=totals.slow_promise + totals.slow_usual,
+        than="promise" if is_promise else "usual",
+        direction="read" if not found.slow_writes else None if found.slow_reads else "write",
+        latency_s=found.slow_took_s / requests,
+        expected_s=found.slow_expected_s / requests,
+    )
+
+
+def _mean_load(slot: Slot, charges: tuple[Charge, ...]) -> float | None:
+    return _work(slot, slot.totals.least_writes).load(charges, slot.seconds)
+
+
+def _work(slot: Slot, writes: float) -> Work:
+    """Return what was done in a slot, with this number of data writes."""
+    totals = slot.totals
+    return Work(totals.reads, writes, totals.read_bytes, totals.written_bytes)
 
 
 def _peak_load(slots: Sequence[Slot], charges: tuple[Charge, ...]) -> float | None:
     """Return the highest load of slots; None if they are so long that it may have been more."""
     if any(slot.seconds > _LONGEST_SLOT_S for slot in slots):
         return None
-    loads = [
-        Work(
-            slot.totals.reads,
-            slot.totals.most_writes,
-            slot.totals.read_bytes,
-            slot.totals.written_bytes,
-        ).load(charges, slot.seconds)
-        for slot in slots
-    ]
+    loads = [_work(slot, slot.totals.most_writes).load(charges, slot.seconds) for slot in slots]
     return max((load for load in loads if load is not None), default=None)
 
 
@@ -115,11 +170,11 @@ def _of_slots(applied: _Applied) -> SummaryPart:
     whole = joined(most or [slot for slot, _ in applied])
     return SummaryPart(
         sum(seconds for _, seconds in applied),
-        whole.iops,
+        whole.least_iops,
         whole.bytes_per_second,
         whole.queue_depth,
         whole.wait_s,
-        has_flushes=whole.least_iops < whole.iops,
+        most_iops=whole.iops,
     )
 
 
@@ -150,21 +205,33 @@ def summary_of_records(records: Iterable[WindowRecord], longest_s: float) -> Sum
             throttled_s = sum(each.throttled_s or 0.0 for each in chosen)
             throttled[level, limit] = _of_records(chosen, throttled_s)
     loads = [each.load_ratio for each in windows if each.load_ratio is not None]
-    seconds = sum(record.window_s or 0.0 for record in windows)
-    return Summary(seconds, verdicts, throttled, max(loads, default=None))
+    active = [each for each in windows if (each.reads or each.writes) and each.load_ratio]
+    active_s = sum(each.window_s or 0.0 for each in active)
+    return Summary(
+        sum(record.window_s or 0.0 for record in windows),
+        verdicts,
+        throttled,
+        max(loads, default=None),
+        sum((each.load_ratio or 0.0) * (each.window_s or 0.0) for each in active) / active_s
+        if active_s
+        else None,
+    )
 
 
 def _of_records(records: Sequence[WindowRecord], seconds: float) -> SummaryPart:
     whole_s = sum(record.window_s or 0.0 for record in records)
     requests = sum((record.reads or 0) + (record.writes or 0) for record in records)
+    flushes = sum(
+        min(each.flushes or 0, each.writes or 0) for each in records if not each.is_exact
+    )
     transferred = sum((record.read_bytes or 0) + (record.written_bytes or 0) for record in records)
     decided = [each for each in records if each.decided_s is not None]
     return SummaryPart(
         seconds=seconds,
-        iops=requests / whole_s,
+        iops=(requests - flushes) / whole_s,
         bytes_per_second=transferred / whole_s,
         inflight=sum(record.inflight or 0 for record in records) / len(records),
         wait_s=sum(record.throttle_wait_s or 0.0 for record in records) / max(1, requests),
         limiter_window_s=decided[-1].limiter_window_s if decided else None,
-        has_flushes=any(each.flushes and not each.is_exact for each in records),
+        most_iops=requests / whole_s,
     )

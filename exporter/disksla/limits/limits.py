@@ -181,6 +181,12 @@ class Limits(msgspec.Struct, frozen=True):
         """The buckets of the burst; empty without burst."""
         return self.burst.buckets if self.burst is not None else ()
 
+    def latency_of(self, direction: Literal["read", "write"]) -> float | None:
+        """Return the latency of reads or of writes in seconds; None if none is stated."""
+        if direction == "write" and self.write_latency_s is not None:
+            return self.write_latency_s
+        return self.latency_s
+
 
 NO_LIMITS = Limits()
 

@@ -25,6 +25,7 @@ from disksla.pipeline.peaks import Traffic
 from disksla.pipeline.present_period import PresentPeriods, ended, present_periods
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
 from disksla.pipeline.restore import PreviousRun
+from disksla.pipeline.slow import Direction, SlowTotals
 from disksla.pipeline.snapshot import (
     DiskSnapshot,
     GroupSnapshot,

@@ -5,7 +5,7 @@ stalled: then the time that requests took is that of the disk, and not that of a
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Literal, NamedTuple
 
@@ -82,6 +82,15 @@ class SlowTotals(msgspec.Struct, frozen=True, gc=False):
     above_promise_s: float = 0.0
     above_usual_s: float = 0.0
     """Those above the promise do not count here."""
+    compared_s: float = 0.0
+    """Seconds in which it was known what is promised or usual, slow or not."""
+    reads: int = 0
+    """Requests that were slow, in the seconds above."""
+    writes: int = 0
+    took_s: float = 0.0
+    """Their time in I/O-seconds."""
+    expected_s: float = 0.0
+    """Their time in I/O-seconds, had they been as is promised or usual."""
     usual: tuple[tuple[Kind, Usual], ...] = ()
 
     def after(
@@ -92,27 +101,73 @@ class SlowTotals(msgspec.Struct, frozen=True, gc=False):
             return self
         whole = reduce(Interval.plus, windows).without_flushes()
         taken = dict(_latencies(whole))
-        if not taken:
-            return self
+        if not taken:  # they took so little time together that nobody waited
+            is_known = whole.requests and None not in {whole.read_ms, whole.write_ms}
+            return self._with_compared(whole.seconds) if is_known else self
+        promised = dict(_promised_s(taken, whole, limits))
+        usual = dict(self._usual_s(taken, whole.end_s))
+        above_promise = {
+            kind: each_s
+            for kind, each_s in promised.items()
+            if taken[kind] > ABOVE_PROMISE * each_s
+        }
+        above_usual = {
+            kind: each_s
+            for kind, each_s in usual.items()
+            if taken[kind] > max(LEAST_S, ABOVE_USUAL * each_s)
+        }
+        is_compared = promised.keys() | usual.keys() == taken.keys()
+        return self._plus(
+            whole,
+            taken=taken,
+            slow=above_promise or above_usual,
+            above_promise_s=whole.seconds * bool(above_promise),
+            compared_s=whole.seconds * is_compared,
+        )
+
+    def _with_compared(self, seconds: float) -> "SlowTotals":
+        """Return totals after more seconds in which the disk was certainly not slow."""
+        return msgspec.structs.replace(self, compared_s=self.compared_s + seconds)
+
+    def _plus(
+        self,
+        whole: Interval,
+        taken: Mapping[Kind, float],
+        slow: Mapping[Kind, float],
+        above_promise_s: float,
+        compared_s: float,
+    ) -> "SlowTotals":
+        """Return totals after a second; `slow` has the expected time of those that were slow."""
+        numbers: Mapping[Direction, int] = {"read": whole.reads, "write": whole.writes}
+        requests = {kind: numbers[kind.direction] for kind in slow}
+        slow_s = whole.seconds * bool(slow)
+        return SlowTotals(
+            above_promise_s=self.above_promise_s + above_promise_s,
+            above_usual_s=self.above_usual_s + slow_s - above_promise_s,
+            compared_s=self.compared_s + compared_s,
+            reads=self.reads + sum(requests[each] for each in slow if each.direction == "read"),
+            writes=self.writes + sum(requests[each] for each in slow if each.direction == "write"),
+            took_s=self.took_s + sum(requests[each] * taken[each] for each in slow),
+            expected_s=self.expected_s + sum(requests[each] * slow[each] for each in slow),
+            usual=self._learned(taken, whole),
+        )
+
+    def _usual_s(self, kinds: Iterable[Kind], now_s: float) -> Iterator[tuple[Kind, float]]:
+        """Yield how long requests of these kinds usually take, where that is known."""
         usual = dict(self.usual)
-        is_above_promise = any(
-            _is_above_promise(kind, latency_s, whole, limits) for kind, latency_s in taken.items()
-        )
-        is_above_usual = any(
-            kind in usual
-            and usual[kind].is_known(whole.end_s)
-            and latency_s > max(LEAST_S, ABOVE_USUAL * usual[kind].latency_s)
-            for kind, latency_s in taken.items()
-        )
+        for kind in kinds:
+            if kind in usual and usual[kind].is_known(now_s):
+                yield kind, usual[kind].latency_s
+
+    def _learned(
+        self, taken: Mapping[Kind, float], whole: Interval
+    ) -> tuple[tuple[Kind, Usual], ...]:
+        """Return what is usual after a second."""
+        usual = dict(self.usual)
         for kind, latency_s in taken.items():
             known = usual.get(kind, Usual(math.log(latency_s), 0.0, whole.end_s))
             usual[kind] = known.after(latency_s, whole.seconds, whole.end_s)
-        return SlowTotals(
-            above_promise_s=self.above_promise_s + whole.seconds * is_above_promise,
-            above_usual_s=self.above_usual_s
-            + whole.seconds * (is_above_usual and not is_above_promise),
-            usual=tuple(usual.items()),
-        )
+        return tuple(usual.items())
 
     def usual_latencies_s(self, now_s: float) -> dict[Direction, float]:
         """Return how long a small request usually takes alone, where that is known."""
@@ -134,14 +189,15 @@ def _latencies(whole: Interval) -> Iterator[tuple[Kind, float]]:
             yield Kind(direction, is_small, depth), milliseconds / 1000 / requests
 
 
-def _is_above_promise(kind: Kind, latency_s: float, whole: Interval, limits: Limits) -> bool:
-    """Return whether requests to which a promised latency applies took longer."""
-    promised_s = limits.latency_s
-    if kind.direction == "write" and limits.write_latency_s is not None:
-        promised_s = limits.write_latency_s
-    if promised_s is None or not kind.is_small:
-        return False
+def _promised_s(
+    kinds: Iterable[Kind], whole: Interval, limits: Limits
+) -> Iterator[tuple[Kind, float]]:
+    """Yield the latency that is promised for requests of these kinds, where it applies to them."""
     in_flight = ((whole.read_ms or 0) + (whole.write_ms or 0)) / 1000 / whole.seconds
     load = load_of(whole, limits.promise_charges) or 0.0
-    is_asked_for = in_flight <= ALONE and load <= LOW_LOAD
-    return is_asked_for and latency_s > ABOVE_PROMISE * promised_s
+    if in_flight > ALONE or load > LOW_LOAD:
+        return
+    for kind in kinds:
+        promised_s = limits.latency_of(kind.direction)
+        if promised_s is not None and kind.is_small:
+            yield kind, promised_s

@@ -23,6 +23,7 @@ class CounterName(StrEnum):
 
     VERDICT_SECONDS = "disksla_verdict_seconds_total"
     THROTTLED_SECONDS = "disksla_throttled_seconds_total"
+    SLOW_SECONDS = "disksla_slow_seconds_total"
     IOWAIT_SECONDS = "disksla_throttled_iowait_seconds_total"
     WAIT_SECONDS = "disksla_throttle_wait_seconds_total"
     READS = "disksla_reads_completed_total"
@@ -39,6 +40,7 @@ _NAMES = frozenset(CounterName)
 _DIVIDED_BY: Mapping[str, str] = {
     CounterName.VERDICT_SECONDS: "verdict",
     CounterName.THROTTLED_SECONDS: "limit",
+    CounterName.SLOW_SECONDS: "than",
 }
 _MAY_BE_ABSENT = {CounterName.IOWAIT_SECONDS, CounterName.WAIT_SECONDS}
 _INFO = "disksla_disk_info"

@@ -8,7 +8,7 @@ from disksla.prometheus import Period
 from disksla.report import compliance_wording as wording
 from disksla.report.document import DiskReport, Incident, Part, Report, Slice
 from disksla.text import escape_html
-from disksla.verdict import VERDICT_STYLE, VERDICTS
+from disksla.verdict import SHOWN_WORDS, VERDICT_STYLE, VERDICTS
 
 _PAGE = HtmlPage(REPORT_STYLE + VERDICT_STYLE + file_beside(__file__, "report.css"))
 _MOST_DISKS = 20
@@ -93,6 +93,7 @@ def _disk(number: int, disk: DiskReport, period: Period) -> str:
         ("Compliance", [wording.disk_compliance_text(disk)]),
         ("Throttled", [wording.throttled_text(disk.totals)]),
         ("Used by", [wording.consumers_text(disk.consumers)] if disk.consumers else []),
+        ("Slow", [wording.slow_text(disk.totals)]),
         ("Burst credits", [wording.credits_text(level, period) for level in disk.credits]),
         ("Verified", [wording.verification_text(each, period) for each in disk.verifications]),
         ("Provider's own arithmetic", _agreements(disk)),
@@ -150,7 +151,8 @@ def _chart(slices: Sequence[Slice]) -> str:
                 )
     label = "Share of each verdict over time"
     key = "".join(
-        f'<span><i class="{verdict}"></i>{verdict}</span>' for verdict in (*VERDICTS, "gap")
+        f'<span><i class="{verdict}"></i>{words}</span>'
+        for verdict, words in (*((each, SHOWN_WORDS[each]) for each in VERDICTS), ("gap", "gap"))
     )
     return f"""<figure>
 <svg viewBox="0 0 {len(slices) * _SLICE_WIDTH:g} {_HEIGHT:g}" preserveAspectRatio="none" role="img"

@@ -76,6 +76,8 @@ def _disk(disk: DiskReport, period: Period) -> Iterator[str]:
     yield from _fact(f"throttled: {wording.throttled_text(disk.totals)}")
     if disk.consumers:
         yield from _fact(wording.consumers_text(disk.consumers))
+    if wording.slow_text(disk.totals):
+        yield from _fact(f"slow: {wording.slow_text(disk.totals)}")
     yield from _incidents(disk, period)
     for level in disk.credits:
         yield from _fact(f"burst credits of {wording.credits_text(level, period)}")

@@ -237,14 +237,25 @@ def consumers_text(consumers: Iterable[ConsumerEvidence]) -> str:
     return f"used while throttled or busy: {'; '.join(parts)}"
 
 
+def slow_text(totals: PeriodTotals) -> str:
+    """Return how long requests took longer than they should; '' if not, or if it is not known."""
+    words = {"promise": "above the promised latency", "usual": "far above the usual latency"}
+    parts = [
+        f"{words.get(than, than)} {seconds_text(seconds)}"
+        for than, seconds in totals.slow_seconds.items()
+        if seconds
+    ]
+    return ", ".join(parts)
+
+
 def limit_text(limit: str) -> str:
     """Return a limit in words."""
     return {
-        "iops": "IOPS of the disk",
-        "bandwidth": "bandwidth of the disk",
-        "machine_iops": "IOPS of the machine",
-        "machine_bandwidth": "bandwidth of the machine",
-        "unknown": "unknown limit",
+        "iops": "at the IOPS you bought",
+        "bandwidth": "at the bandwidth you bought",
+        "machine_iops": "at the IOPS of the machine",
+        "machine_bandwidth": "at the bandwidth of the machine",
+        "unknown": "at an unknown limit",
     }.get(limit, limit)
 
 
@@ -272,7 +283,7 @@ def incident_times(incident: Incident, period: Period) -> str:
 
 def incident_seconds(incident: Incident) -> list[str]:
     """Return how long the disk was below its promise, and how long stalled."""
-    parts = (("below", incident.below_s), ("stalled", incident.stalled_s))
+    parts = (("less than promised", incident.below_s), ("stalled", incident.stalled_s))
     return [f"{name} {seconds_text(each)}" for name, each in parts if each >= _EMPTY_S]
 
 

@@ -30,6 +30,8 @@ class PeriodTotals(msgspec.Struct, frozen=True):
     """Share of the tested time that complies; None if the promise was not tested."""
     verdict_seconds: dict[str, float]
     throttled_seconds: dict[str, float]
+    slow_seconds: dict[str, float]
+    """By what latency was above: `promise` or `usual`. The verdicts have these seconds, too."""
     throttled_iowait_s: float | None
     """CPU seconds in iowait while the disk was throttled; None where it was not counted."""
     throttle_wait_s: float | None

@@ -5,7 +5,7 @@ throttled by a limit other than the machine's, which is no evidence about the di
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from disksla.prometheus import CounterName, Key, Step
 from disksla.report.document import GivenService, PeriodTotals
@@ -18,11 +18,7 @@ _DIGITS = 6
 def totals_of(steps: Iterable[Step], period_s: float) -> PeriodTotals:
     """Return the totals of the steps of a disk in a time of `period_s`."""
     sums = _sums(steps)
-    throttled = {
-        limit: each_s
-        for (name, limit), each_s in sums.items()
-        if name == CounterName.THROTTLED_SECONDS
-    }
+    throttled = _divided(sums, CounterName.THROTTLED_SECONDS)
     verdict_seconds: dict[str, float] = {
         verdict: sums.get((CounterName.VERDICT_SECONDS, verdict), 0.0) for verdict in VERDICTS
     }
@@ -38,15 +34,28 @@ def totals_of(steps: Iterable[Step], period_s: float) -> PeriodTotals:
         noncompliant_s=noncompliant_s,
         compliance_ratio=_compliance_ratio(proven_s, noncompliant_s),
         verdict_seconds=verdict_seconds,
-        throttled_seconds=dict(sorted(throttled.items())),
+        throttled_seconds=throttled,
+        slow_seconds=_divided(sums, CounterName.SLOW_SECONDS),
         throttled_iowait_s=sums.get((CounterName.IOWAIT_SECONDS, "")),
         throttle_wait_s=sums.get((CounterName.WAIT_SECONDS, "")),
     )
 
 
+def _divided(sums: Mapping[Key, float], counter: str) -> dict[str, float]:
+    """Return the seconds of a counter by the label that divides it."""
+    found = {label: each_s for (name, label), each_s in sums.items() if name == counter}
+    return dict(sorted(found.items()))
+
+
+def _together(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return the sums of seconds by label."""
+    known = list(parts)
+    labels = sorted({label for part in known for label in part})
+    return {label: _rounded(part.get(label, 0.0) for part in known) for label in labels}
+
+
 def sum_of(parts: Sequence[PeriodTotals]) -> PeriodTotals:
     """Return the totals of several disks, or times, together."""
-    limits = sorted({limit for part in parts for limit in part.throttled_seconds})
     proven_s = _rounded(part.proven_s for part in parts)
     noncompliant_s = _rounded(part.noncompliant_s for part in parts)
     return PeriodTotals(
@@ -60,10 +69,8 @@ def sum_of(parts: Sequence[PeriodTotals]) -> PeriodTotals:
             verdict: _rounded(part.verdict_seconds[verdict] for part in parts)
             for verdict in VERDICTS
         },
-        throttled_seconds={
-            limit: _rounded(part.throttled_seconds.get(limit, 0.0) for part in parts)
-            for limit in limits
-        },
+        throttled_seconds=_together(part.throttled_seconds for part in parts),
+        slow_seconds=_together(part.slow_seconds for part in parts),
         throttled_iowait_s=_known(part.throttled_iowait_s for part in parts),
         throttle_wait_s=_known(part.throttle_wait_s for part in parts),
     )

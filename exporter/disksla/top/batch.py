@@ -4,10 +4,9 @@ from disksla.api import DisksDocument
 from disksla.top.columns import table
 from disksla.top.line import Line, Span, clean
 from disksla.top.look import Look
-from disksla.top.order import listed, verdict_now
+from disksla.top.order import listed, problem_now
 from disksla.top.screen import summary, title
 from disksla.top.view import View
-from disksla.verdict import LIMITED_VERDICTS
 
 
 def block(document: DisksDocument, width: int, look: Look) -> str:
@@ -21,7 +20,7 @@ def block(document: DisksDocument, width: int, look: Look) -> str:
         columns.heading(),
         *(columns.row(disk, look, is_selected=False) for disk in disks),
     ]
-    bad = [disk for disk in disks if verdict_now(disk) in LIMITED_VERDICTS]
+    bad = [disk for disk in disks if problem_now(disk)]
     text = [_plain(line) for line in lines]
     text += [clean(f"{disk.device}: {disk.sentences[0]}") for disk in bad if disk.sentences]
     return "\n".join(text) + "\n"

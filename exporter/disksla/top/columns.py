@@ -1,15 +1,15 @@
 """The table of all disks: which columns it has at which width, and their cells."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from disksla.api import LiveDiskDocument
+from disksla.history import Condition
 from disksla.top.line import Line, Span, Style, cells, clean, fit
 from disksla.top.look import Look
-from disksla.top.order import bytes_per_second, limit_now, most_limited, names_of_use, verdict_now
+from disksla.top.order import bytes_per_second, most_limited, names_of_use, problem_now
 from disksla.top.strip import strip
 from disksla.units import MIB, format_duration
-from disksla.verdict import LIMITED_VERDICTS, OF_MACHINE, VERDICTS
 
 _WIDE = 100
 """Terminals of this width or wider have separate columns for reads and writes."""
@@ -21,6 +21,21 @@ _MOST_STRIP = 60
 _MOST_NAME = 16
 _MOST_MOUNTED = 32
 _MOST_WHO = 32
+_MOST_MOUNTED_NARROW = 20
+_STATE = "state"
+_STATES: Mapping[Condition | None, str] = {
+    None: "-",
+    "idle": "idle",
+    "ok": "OK",
+    "unknown_limit": "unknown limit",
+    "your_limit": "You: limit",
+    "no_credits": "You: credits",
+    "machine_limit": "Machine: limit",
+    "slow": "Disk: slow",
+    "below": "Disk: less",
+    "stalled": "Disk: stalled",
+}
+"""Words of the conditions that fit into a column."""
 
 
 class Column(NamedTuple):
@@ -54,9 +69,9 @@ class Table(NamedTuple):
         spans = [Span(">" if is_selected else " ", style)]
         for column in self.columns:
             text = fit(column.text(disk), column.width, is_number=column.is_number)
-            verdict = verdict_now(disk)
-            if column.title == "verdict" and verdict in LIMITED_VERDICTS:
-                spans += [Span(text, verdict, is_label=True), Span(" ", style)]
+            problem = problem_now(disk)
+            if column.title == _STATE and problem is not None:
+                spans += [Span(text, problem, is_label=True), Span(" ", style)]
             else:
                 spans.append(Span(f"{text} ", style))
         return (*spans, *strip(disk.last_minute, self.strip_width, look.glyphs))
@@ -91,23 +106,22 @@ def _columns(disks: Sequence[LiveDiskDocument], *, is_wide: bool) -> list[Column
     name_width = _widest([disk.device for disk in disks], len("Device"), _MOST_NAME)
     columns = [Column("Device", name_width, 0, lambda disk: disk.device, is_number=False)]
     mounted = [", ".join(names_of_use(disk)) for disk in disks]
-    if any(mounted) and is_wide:
-        mounted_width = _widest(mounted, len("mounted on"), _MOST_MOUNTED)
+    if any(mounted):
+        most = _MOST_MOUNTED if is_wide else _MOST_MOUNTED_NARROW
         columns.append(
             Column(
                 "mounted on",
-                mounted_width,
-                9,
+                _widest(mounted, len("mounted on"), most),
+                3,
                 lambda disk: ", ".join(names_of_use(disk)),
                 is_number=False,
             )
         )
     columns += [
-        Column("verdict", max(map(len, VERDICTS)), 1, lambda d: verdict_now(d) or "-",
-               is_number=False),
-        Column("limit", len("bandwidth"), 6, _limit, is_number=False),
-        _rate("r/s", 3, lambda disk: disk.present.read_iops),
-        _rate("w/s", 3, lambda disk: disk.present.write_iops),
+        Column(_STATE, max(map(len, _STATES.values())), 1,
+               lambda disk: _STATES[disk.condition], is_number=False),
+        _rate("r/s", 4, lambda disk: disk.present.read_iops),
+        _rate("w/s", 4, lambda disk: disk.present.write_iops),
     ]  # fmt: skip
     if is_wide:
         columns += [
@@ -132,11 +146,6 @@ def _rate(title: str, rank: int, value: Callable[[LiveDiskDocument], float | Non
 
 def _widest(texts: Sequence[str], least: int, most: int) -> int:
     return min(most, max(least, *(cells(clean(text)) for text in texts), least))
-
-
-def _limit(disk: LiveDiskDocument) -> str:
-    limit = limit_now(disk)
-    return "machine" if limit in OF_MACHINE else limit or ""
 
 
 def _who(disk: LiveDiskDocument) -> str:

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from disksla.api import LiveDiskDocument
+from disksla.history import describe_condition
 from disksla.limits import Rates
 from disksla.top.line import Line, Span, fit, wrap
 from disksla.top.look import Look
-from disksla.top.order import limit_now, verdict_now
+from disksla.top.order import problem_now
 from disksla.top.strip import curve, strip
 from disksla.units import (
     format_bandwidth,
@@ -15,7 +16,7 @@ from disksla.units import (
     format_percent,
     format_size,
 )
-from disksla.verdict import LIMITED_VERDICTS, VERDICTS
+from disksla.verdict import SHOWN, SHOWN_WORDS
 
 _LABEL = 12
 _VALUE = 12
@@ -40,9 +41,9 @@ def disk_lines(disk: LiveDiskDocument, now_s: float, width: int, look: Look) -> 
 
 
 def _title(disk: LiveDiskDocument) -> Line:
-    verdict, limit = verdict_now(disk), limit_now(disk)
-    where = "" if limit is None else f" ({limit})"
-    label = Span(f" {verdict or 'not judged'}{where} ", verdict or "", verdict in LIMITED_VERDICTS)
+    problem = problem_now(disk)
+    words = describe_condition(disk.condition, disk.load_ratio)
+    label = Span(f" {words} ", problem or "", problem is not None)
     return (
         Span(disk.device, "strong"),
         Span(" "),
@@ -58,8 +59,8 @@ def _charts(disk: LiveDiskDocument, width: int, look: Look) -> Iterator[Line]:
     period = f"Last {columns * _COLUMN_S} s, {_COLUMN_S} s for each character"
     yield (Span(period, "heading"),)
     yield (
-        Span(fit("verdict", _LABEL), "soft"),
-        Span(fit(charts.verdicts[-1] or "-" if charts.verdicts else "-", _VALUE)),
+        Span(fit("state", _LABEL), "soft"),
+        Span(" " * _VALUE),
         *strip(charts.verdicts[-columns:], columns, look.glyphs),
     )
     for label, values, format_value, limit in (
@@ -103,7 +104,9 @@ def _shared(read: float | None, write: float | None) -> float | None:
 
 def _key(look: Look) -> Line:
     """Return what the characters of a strip mean."""
-    parts = [(Span(look.glyphs[each], each), Span(f" {each}  ", "soft")) for each in VERDICTS]
+    parts = [
+        (Span(look.glyphs[each], each), Span(f" {SHOWN_WORDS[each]} ", "soft")) for each in SHOWN
+    ]
     return tuple(span for part in parts for span in part)
 
 

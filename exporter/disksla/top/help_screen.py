@@ -2,7 +2,7 @@
 
 from disksla.top.line import Line, Span, fit, wrap
 from disksla.top.look import Look
-from disksla.verdict import VERDICTS, Verdict
+from disksla.verdict import SHOWN, SHOWN_WORDS, Shown
 
 _KEYS = (
     ("arrows, j k", "select a disk, or scroll; Page Up, Page Down, Home, End"),
@@ -15,8 +15,7 @@ _KEYS = (
     ("h, ?", "this help"),
 )
 _COLUMNS = (
-    ("verdict", "of the last second; the worst that applied for a tenth of it"),
-    ("limit", "at which the disk is throttled now"),
+    ("state", "of the last five seconds; the worst that applied for a tenth of them"),
     ("r/s, w/s", "reads and writes that completed in a second, as in iostat"),
     ("rMiB/s", "read, and wMiB/s written, in a second; 1 MiB is 1024 KiB"),
     ("await", "mean time of a request in ms, as in iostat"),
@@ -25,17 +24,27 @@ _COLUMNS = (
     ("credits", "burst credits left, and when they are used up at the present load"),
     ("who", "unit, container or pod that used most of the disk in the last five minutes"),
     ("last 60 s", "the worst verdicts of the last minute, the present on the right"),
-    ("trouble", "seconds throttled, below or stalled: in the last minute, then in five"),
+    ("trouble", "seconds with a problem: in the last minute, then in five"),
 )
-_VERDICTS: dict[Verdict, str] = {
+_STATES = (
+    ("You: limit", "throttled at the limit you bought"),
+    ("You: credits", "burst credits are used up, and it is throttled at the baseline"),
+    ("Machine: limit", "throttled at a limit of the machine; a larger disk does not help"),
+    ("unknown limit", "throttled at a limit that the terms do not explain"),
+    ("Disk: slow", "requests take longer than promised, or far longer than usual"),
+    ("Disk: less", "the disk gives less than promised"),
+    ("Disk: stalled", "requests are in flight and none completes"),
+)
+_SHOWN: dict[Shown, str] = {
     "idle": "no request",
     "unproven": "the load asks for less than the limit and is served",
     "met": "the disk gives what was promised, or more",
+    "slow": "requests took longer than promised, or far longer than usual",
     "throttled": "a limiter makes requests wait",
     "below": "requests wait, no limit explains it, and the disk gives less than promised",
     "stalled": "requests are in flight and none completes",
 }
-_LABEL = 14
+_LABEL = 22
 
 
 def help_lines(look: Look, width: int) -> list[Line]:
@@ -46,11 +55,14 @@ def help_lines(look: Look, width: int) -> list[Line]:
     lines += [(), (Span("Columns", "heading"),)]
     for title, text in _COLUMNS:
         lines += _entry((Span(fit(title, _LABEL), "strong"),), text, width)
-    lines += [(), (Span("Verdicts", "heading"),)]
-    for verdict in VERDICTS:
-        glyph = Span(look.glyphs[verdict], verdict)
-        name = Span(fit(f" {verdict}", _LABEL - 1), "strong")
-        lines += _entry((glyph, name), _VERDICTS[verdict], width)
+    lines += [(), (Span("States", "heading"),)]
+    for state, text in _STATES:
+        lines += _entry((Span(fit(state, _LABEL), "strong"),), text, width)
+    lines += [(), (Span("Strips", "heading"),)]
+    for shown in SHOWN:
+        glyph = Span(look.glyphs[shown], shown)
+        name = Span(fit(f" {SHOWN_WORDS[shown]}", _LABEL - 1), "strong")
+        lines += _entry((glyph, name), _SHOWN[shown], width)
     return lines
 
 

@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 from unicodedata import east_asian_width
 
 from disksla.text import escape_control
-from disksla.verdict import Verdict
+from disksla.verdict import Shown
 
-Style = Literal["", "strong", "soft", "title", "heading", "selected"] | Verdict
+Style = Literal["", "strong", "soft", "title", "heading", "selected"] | Shown
 """What a text is; the style of a verdict is its colour."""
 _LEAST_WIDTH = 4
 _CUT = "~"

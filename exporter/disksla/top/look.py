@@ -7,7 +7,7 @@ import msgspec
 
 from disksla.api import DisksDocument
 from disksla.top.strip import BLOCKS, LETTERS
-from disksla.verdict import Verdict
+from disksla.verdict import Shown
 
 
 class Look(NamedTuple):
@@ -24,7 +24,7 @@ class Look(NamedTuple):
     """Why what is shown is old, or not complete."""
 
     @property
-    def glyphs(self) -> Mapping[Verdict, str]:
+    def glyphs(self) -> Mapping[Shown, str]:
         """Characters of the verdicts; letters where their colours are missing."""
         return BLOCKS if self.has_blocks and self.has_colours else LETTERS
 

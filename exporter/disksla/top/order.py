@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from disksla.api import LiveDiskDocument
-from disksla.verdict import LIMITED_VERDICTS, LimitKind, Verdict
+from disksla.history import SHOWN_OF
+from disksla.verdict import PROBLEMS, LimitKind, Shown
 
 SortKey = Literal["trouble", "name", "iops", "throughput", "await", "load"]
 SORT_KEYS: Mapping[str, SortKey] = {
@@ -17,8 +18,6 @@ SORT_KEYS: Mapping[str, SortKey] = {
     "l": "load",
 }
 """By the key that is pressed."""
-_LATEST = 2
-"""Seconds by which a verdict may be late."""
 
 
 def iops(disk: LiveDiskDocument) -> float:
@@ -31,20 +30,10 @@ def bytes_per_second(disk: LiveDiskDocument) -> float:
     return disk.present.read_bytes_per_second + disk.present.written_bytes_per_second
 
 
-def verdict_now(disk: LiveDiskDocument) -> Verdict | None:
-    """Return the last verdict of a second, which may be late; that of a window without any."""
-    late = disk.last_minute[-1 - _LATEST :]
-    return next(filter(None, reversed(late)), disk.verdict)
-
-
-def limit_now(disk: LiveDiskDocument) -> LimitKind | None:
-    """Return where a disk is throttled now; None if it is not.
-
-    Where the last window is not throttled, it is the limit of most of the last five minutes.
-    """
-    if verdict_now(disk) != "throttled":
-        return None
-    return disk.limit or most_limited(disk)
+def problem_now(disk: LiveDiskDocument) -> Shown | None:
+    """Return the problem that a disk has now, as it is coloured; None without one."""
+    shown = None if disk.condition is None else SHOWN_OF[disk.condition]
+    return shown if shown in PROBLEMS else None
 
 
 def most_limited(disk: LiveDiskDocument) -> LimitKind | None:
@@ -54,7 +43,7 @@ def most_limited(disk: LiveDiskDocument) -> LimitKind | None:
 
 def trouble(disk: LiveDiskDocument) -> tuple[float, float, float]:
     """Return how bad a disk is: seconds with problems in the last minute, in five, and load."""
-    bad = sum(verdict in LIMITED_VERDICTS for verdict in disk.last_minute)
+    bad = sum(each in PROBLEMS for each in disk.last_minute)
     return bad, disk.bad_s, disk.load_ratio or 0.0
 
 

@@ -9,21 +9,16 @@ from disksla.top.disk_screen import disk_lines
 from disksla.top.help_screen import help_lines
 from disksla.top.line import Line, Span, clean, fit, fit_line, wrap
 from disksla.top.look import Look
-from disksla.top.order import listed, verdict_now
+from disksla.top.order import listed, problem_now
 from disksla.top.view import Place, Size, View
 from disksla.top.who_screen import who_lines
-from disksla.verdict import LIMITED_VERDICTS, Verdict
+from disksla.verdict import PROBLEMS, SHOWN_WORDS
 
 _TOP_ROWS = 2
 """Where the numbers come from, and how many disks have problems."""
 _SENTENCE_ROWS = 3
 _LEAST_DISKS = 5
 """Disks that are shown at least before there are lines for a sentence."""
-_PROBLEM_WORDS: dict[Verdict, str] = {
-    "throttled": "throttled",
-    "below": "below the promise",
-    "stalled": "stalled",
-}
 _LIST_KEYS = "?:help Enter:open w:who Space:freeze /:filter q:quit  sort: t n i b a l"
 _OPEN_KEYS = "Esc:back w:who Space:freeze ?:help"
 
@@ -90,8 +85,8 @@ def _header(document: DisksDocument, view: View, width: int, look: Look) -> list
 
 
 def _counts(disks: Sequence[LiveDiskDocument]) -> str:
-    count = Counter(verdict_now(disk) for disk in disks)
-    bad = [f"{count[each]} {_PROBLEM_WORDS[each]}" for each in LIMITED_VERDICTS if count[each]]
+    count = Counter(problem_now(disk) for disk in disks)
+    bad = [f"{count[each]} {SHOWN_WORDS[each]}" for each in PROBLEMS if count[each]]
     noun = "disk" if len(disks) == 1 else "disks"
     return f"{len(disks)} {noun}: {', '.join(bad) or 'no problem now'}"
 

@@ -4,20 +4,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from disksla.top.line import Span
-from disksla.verdict import VERDICTS, Verdict
+from disksla.verdict import SHOWN, Shown
 
-LETTERS: Mapping[Verdict, str] = dict(zip(VERDICTS, ".-+TBS", strict=True))
+LETTERS: Mapping[Shown, str] = {
+    "idle": ".",
+    "unproven": "-",
+    "met": "+",
+    "slow": "L",
+    "throttled": "T",
+    "below": "B",
+    "stalled": "S",
+}
 """Where there are no blocks, or no colours."""
-BLOCKS: Mapping[Verdict, str] = dict(zip(VERDICTS, "▁▂▃▅▆█", strict=True))
+BLOCKS: Mapping[Shown, str] = {
+    "idle": "▁",
+    "unproven": "▂",
+    "met": "▃",
+    "slow": "▄",
+    "throttled": "▅",
+    "below": "▆",
+    "stalled": "█",
+}
 """The worse the verdict, the higher."""
 _UNKNOWN = " "
 _CURVE = "▁▂▃▄▅▆▇█"
 _ASCII_CURVE = "_.:-=+*#"
 
 
-def strip(
-    verdicts: Sequence[Verdict | None], width: int, glyphs: Mapping[Verdict, str]
-) -> list[Span]:
+def strip(verdicts: Sequence[Shown | None], width: int, glyphs: Mapping[Shown, str]) -> list[Span]:
     """Return a strip of this width: the worst verdict of each column, the last on the right."""
     columns = [_worst(group) for group in _grouped(verdicts, width)]
     columns = [*[None] * (width - len(columns)), *columns]
@@ -27,7 +41,7 @@ def strip(
     ]
 
 
-def _grouped(verdicts: Sequence[Verdict | None], width: int) -> Iterable[Sequence[Verdict | None]]:
+def _grouped(verdicts: Sequence[Shown | None], width: int) -> Iterable[Sequence[Shown | None]]:
     """Return at most `width` groups of equal length; the first may be shorter."""
     if not verdicts or width < 1:
         return []
@@ -37,9 +51,9 @@ def _grouped(verdicts: Sequence[Verdict | None], width: int) -> Iterable[Sequenc
     return [*([verdicts[:first]] if first else []), *(verdicts[i : i + length] for i in starts)]
 
 
-def _worst(verdicts: Sequence[Verdict | None]) -> Verdict | None:
-    known = [VERDICTS.index(verdict) for verdict in verdicts if verdict is not None]
-    return VERDICTS[max(known)] if known else None
+def _worst(verdicts: Sequence[Shown | None]) -> Shown | None:
+    known = [SHOWN.index(verdict) for verdict in verdicts if verdict is not None]
+    return SHOWN[max(known)] if known else None
 
 
 def curve(values: Sequence[float | None], top: float, *, has_blocks: bool) -> str:

@@ -45,9 +45,17 @@ costs.
 """
 
 from disksla.verdict.ceiling import Ceiling
-from disksla.verdict.colours import VERDICT_COLOURS, VERDICT_STYLE
 from disksla.verdict.naming import limit_at
 from disksla.verdict.pauses import LONGEST_WINDOW_S
+from disksla.verdict.shown import (
+    PROBLEMS,
+    SHOWN,
+    SHOWN_WORDS,
+    VERDICT_COLOURS,
+    VERDICT_STYLE,
+    Shown,
+    shown_seconds,
+)
 from disksla.verdict.signs import SIGNS, Sign
 from disksla.verdict.throttle import (
     LIMIT_KINDS,

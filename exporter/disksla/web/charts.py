@@ -10,7 +10,7 @@ from itertools import groupby
 from disksla.history import COLUMNS, Slot, joined
 from disksla.text import escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_percent
-from disksla.verdict import VERDICTS, Verdict
+from disksla.verdict import SHOWN, SHOWN_WORDS, Shown
 
 _WIDTH, _HEIGHT = 240, 48
 _STRIP_HEIGHT = 14
@@ -33,23 +33,21 @@ def verdict_strip(columns: Sequence[Slot | None], period: str) -> str:
         x += width
     whole = joined([column for column in columns if column is not None])
     words = ", ".join(
-        f"{verdict} {format_duration(seconds)}"
-        for verdict, seconds in zip(VERDICTS, whole.verdict_s, strict=True)
+        f"{SHOWN_WORDS[shown]} {format_duration(seconds)}"
+        for shown, seconds in whole.shown_s.items()
         if seconds >= 1
     )
-    label = f"Verdicts of the last {period}: {words or 'none yet'}"
+    label = f"The last {period}: {words or 'none yet'}"
     return _svg(label, _STRIP_HEIGHT, "".join(parts))
 
 
-def _shares(column: Slot | None) -> tuple[tuple[Verdict, float], ...]:
+def _shares(column: Slot | None) -> tuple[tuple[Shown, float], ...]:
     """Return the share of each verdict that a column has; nothing without a column."""
     if column is None:
         return ()
     whole_s = sum(column.verdict_s)
     return tuple(
-        (verdict, seconds / whole_s)
-        for verdict, seconds in zip(VERDICTS, column.verdict_s, strict=True)
-        if seconds
+        (shown, seconds / whole_s) for shown, seconds in column.shown_s.items() if seconds
     )
 
 
@@ -161,9 +159,9 @@ def _y(value: float, scale: float) -> str:
 def verdict_key() -> str:
     """Return what the colours of a strip mean."""
     items = "".join(
-        f'<span><svg viewBox="0 0 1 1" aria-hidden="true"><rect class="{verdict}" width="1"'
-        f' height="1"/></svg> {verdict}</span>'
-        for verdict in VERDICTS
+        f'<span><svg viewBox="0 0 1 1" aria-hidden="true"><rect class="{shown}" width="1"'
+        f' height="1"/></svg> {SHOWN_WORDS[shown]}</span>'
+        for shown in SHOWN
     )
     return f'<p class="key soft">{items}</p>'
 

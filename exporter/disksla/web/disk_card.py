@@ -6,36 +6,28 @@ from disksla.api import credits_document
 from disksla.history import (
     COLUMNS,
     RECENT_S,
+    SHOWN_OF,
     HistoryView,
     MachineLimit,
     Slot,
     columns_of,
+    describe_condition,
     describe_machine,
-    joined,
 )
 from disksla.limits import Limits
 from disksla.pipeline import DiskSnapshot
 from disksla.provider_count import explain_provider
 from disksla.text import escape_bytes, escape_html, percent_encoded
 from disksla.units import format_size
-from disksla.verdict import LIMITED_VERDICTS, VERDICTS
 from disksla.web.charts import line_charts, verdict_strip
 
 DISK_PATH = "/disk"
-_NOW_SLOTS = 5
-"""A verdict may be decided two seconds late."""
-
-
-def bad_seconds(slots: Sequence[Slot]) -> float:
-    """Return how long a disk was throttled, below its promise or stalled."""
-    by_verdict = dict(zip(VERDICTS, joined(slots).verdict_s, strict=True))
-    return sum(by_verdict[verdict] for verdict in LIMITED_VERDICTS)
 
 
 def disk_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) -> str:
     """Return the card of a disk with the last five minutes."""
     first, *others = past.explain(snapshot, slots)
-    return f"""{_head(snapshot, slots)}
+    return f"""{_head(snapshot, past)}
 <p>{escape_html(first)}</p>
 {"".join(f'<p class="soft">{escape_html(sentence)}</p>' for sentence in others)}
 {charts(snapshot, slots, past.history.at_s or 0.0, RECENT_S, "5 minutes")}
@@ -46,18 +38,18 @@ def disk_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) 
 def brief_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) -> str:
     """Return the first sentence and the strip of a disk: a tenth of the size of a card."""
     strip = verdict_strip(_columns(slots, past.history.at_s or 0.0, RECENT_S), "5 minutes")
-    return f"""{_head(snapshot, slots)}
+    return f"""{_head(snapshot, past)}
 <p class="soft">{escape_html(past.explain(snapshot, slots)[0])}</p>
 {strip}
 </article>"""
 
 
-def _head(snapshot: DiskSnapshot, slots: Sequence[Slot]) -> str:
+def _head(snapshot: DiskSnapshot, past: HistoryView) -> str:
     disk = snapshot.disk
     uses = [f"claim {disk.full_claim}"] if disk.claim else disk.mount_points
     facts = [format_size(disk.size_bytes), *uses]
     return f"""<article data-key="{escape_html(disk.name)}">
-<h2>{link(disk.name)} {badge(slots)}
+<h2>{link(disk.name)} {badge(snapshot, past)}
 <small>{escape_html(", ".join(facts))}</small></h2>"""
 
 
@@ -67,13 +59,13 @@ def link(name: str) -> str:
     return f'<a href="{escape_html(href)}">{escape_html(name)}</a>'
 
 
-def badge(slots: Sequence[Slot]) -> str:
-    """Return what the disk does now as a label: the longest verdict of the last five seconds."""
-    last = joined(slots[-_NOW_SLOTS:]).verdict_s
-    if not any(last):
+def badge(snapshot: DiskSnapshot, past: HistoryView) -> str:
+    """Return what is said of a disk now, as a label."""
+    condition = past.condition(snapshot)
+    if condition is None:
         return ""
-    verdict = VERDICTS[last.index(max(last))]
-    return f'<span class="badge"><i class="{verdict}"></i>now {verdict}</span>'
+    words = escape_html(describe_condition(condition, snapshot.present_load))
+    return f'<span class="badge"><i class="{SHOWN_OF[condition]}"></i>{words}</span>'
 
 
 def charts(

@@ -6,14 +6,14 @@ from disksla.history import RECENT_S, HistoryView, Slot
 from disksla.pipeline import DiskSnapshot, Snapshot
 from disksla.text import escape_bytes, escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
-from disksla.verdict import VERDICTS
+from disksla.verdict import SHOWN_WORDS
 from disksla.web.charts import verdict_key
 from disksla.web.disk_card import badge, charts, machine_note, notes
 from disksla.web.page import DASH, Frame, table, table_row
 
 _HOUR_S = 3600.0
 _COLUMNS = (
-    "Minutes ago", "Verdicts", "Reads", "Writes", "Read", "Written", "Read latency",
+    "Minutes ago", "What", "Reads", "Writes", "Read", "Written", "Read latency",
     "Write latency", "Flush latency", "Queue depth", "Waited",
 )  # fmt: skip
 _LEAST_SHARE = 0.005
@@ -34,7 +34,7 @@ def disk_page(snapshot: Snapshot, name: str, past: HistoryView, frame: Frame) ->
 {_paragraphs(past.explain(disk, minutes))}
 {charts(disk, minutes, now_s, _HOUR_S, "hour")}
 {table(_COLUMNS, (_row(slot, now_s) for slot in reversed(minutes)))}"""
-    main = f"""<h1>{escape_html(disk.disk.name)} {badge(recent)}</h1>
+    main = f"""<h1>{escape_html(disk.disk.name)} {badge(disk, past)}</h1>
 {_facts(disk, snapshot.timestamp_s)}
 <h2>Last 5 minutes</h2>
 {_paragraphs(past.explain(disk, recent))}
@@ -89,8 +89,8 @@ def _row(slot: Slot, now_s: float) -> str:
     totals = slot.totals
     cells = (
         ", ".join(
-            f"{verdict} {100 * seconds / (sum(slot.verdict_s) or 1.0):.0f} %"
-            for verdict, seconds in zip(VERDICTS, slot.verdict_s, strict=True)
+            f"{SHOWN_WORDS[shown]} {100 * seconds / (sum(slot.verdict_s) or 1.0):.0f} %"
+            for shown, seconds in slot.shown_s.items()
             if seconds >= _LEAST_SHARE * slot.seconds
         )
         or DASH,

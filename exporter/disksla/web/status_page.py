@@ -4,7 +4,16 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from disksla.histogram import Histogram
-from disksla.history import RECENT_S, HistoryView, Slot, headline
+from disksla.history import (
+    SHOWN_OF,
+    ConditionSeconds,
+    HistoryView,
+    Slot,
+    describe_condition,
+    headline,
+    joined,
+    seconds_of,
+)
 from disksla.limits import UNKNOWN_TERMS, Limits
 from disksla.metrics import BuildInfo
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
@@ -16,15 +25,22 @@ from disksla.units import (
     format_percent,
     format_size,
 )
-from disksla.verdict import LIMITED_VERDICTS, MACHINE_LIMITS, UNKNOWN_LIMIT, VERDICTS
+from disksla.verdict import (
+    OF_MACHINE,
+    PROBLEMS,
+    SHOWN_WORDS,
+    UNKNOWN_LIMIT,
+    VERDICTS,
+    shown_seconds,
+)
 from disksla.web.charts import verdict_key
-from disksla.web.disk_card import bad_seconds, brief_card, disk_card, link
+from disksla.web.disk_card import brief_card, disk_card, link
 from disksla.web.page import DASH, Frame, table, table_row
 
 _ReadAndWrite = tuple[float | None, float | None]
 _UNKNOWN = f'<span class="soft">{DASH}</span>'
 _COLUMNS = (
-    "Disk", "Mounted on", "Verdict", "Terms", "Limits", "Now", "Load", "In flight", "Peak",
+    "Disk", "Mounted on", "State", "Terms", "Limits", "Now", "Load", "In flight", "Peak",
 )  # fmt: skip
 _MACHINE_COLUMNS = ("Machine", "Disks", "Limits", "Load", "Throttled", "Burst credits")
 _MAX_PROBLEMS = 10
@@ -39,13 +55,13 @@ _RANK_S = 30.0
 def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, frame: Frame) -> str:
     """Return the page as HTML; names from devices, users and the configuration are escaped."""
     seconds = {disk.disk.name: past.seconds(disk) for disk in snapshot.disks}
-    bad_s = {name: bad_seconds(slots) for name, slots in seconds.items()}
-    ordered = sorted(snapshot.disks, key=lambda disk: -_rank(bad_s[disk.disk.name]))
+    whole = {name: joined(slots) for name, slots in seconds.items()}
+    ordered = sorted(snapshot.disks, key=lambda disk: -_rank(whole[disk.disk.name].bad_s))
     shown, others = ordered[:_MAX_SHOWN], ordered[_MAX_SHOWN:]
     main = f"""{_problems(snapshot, build_info)}
-{_headline([disk.disk.name for disk in ordered], bad_s)}
+{_headline({disk.disk.name: seconds_of(whole[disk.disk.name]).conditions() for disk in ordered})}
 {_cards(shown, past, seconds)}
-{_table_of_disks(shown, snapshot.timestamp_s)}
+{_table_of_disks(shown, past, snapshot.timestamp_s)}
 {_links(others)}
 {_unknown_limit(snapshot.disks)}
 {_machine(snapshot.groups)}
@@ -53,10 +69,10 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
     return frame.page(frame.host, main)
 
 
-def _headline(names: Sequence[str], bad_s: Mapping[str, float]) -> str:
-    if not names:
+def _headline(conditions: Mapping[str, ConditionSeconds]) -> str:
+    if not conditions:
         return "<h1>No disk is monitored; <code>disksla discover</code> shows why.</h1>"
-    answer = headline({name: bad_s[name] for name in names}, "the last five minutes", RECENT_S)
+    answer = headline(conditions, "the last five minutes")
     return f'<div role="status"><h1>{escape_html(answer)}</h1></div>'
 
 
@@ -91,16 +107,16 @@ def _rank(bad_s: float) -> int:
     return 0 if bad_s < _LEAST_BAD_S else 1 + int(bad_s / _RANK_S)
 
 
-def _table_of_disks(disks: Sequence[DiskSnapshot], now_s: float) -> str:
+def _table_of_disks(disks: Sequence[DiskSnapshot], past: HistoryView, now_s: float) -> str:
     if not disks:
         return ""
-    rows = (_row(disk, now_s) for disk in sorted(disks, key=lambda each: each.disk.name))
+    rows = (_row(disk, past, now_s) for disk in sorted(disks, key=lambda each: each.disk.name))
     return f"""<h2>Limits and rates</h2>
 {table(_COLUMNS, rows)}
 <p class="soft">Rates are read / write. Limits are those of the terms for the size of the disk. Now
 is the mean of the last second. Load is the utilization of the limit; at 100 % the disk is at the
-limit. Peak is the highest 100 ms window of the last 60 s. The verdict is that of the last window,
-with the shares of throttled, below and stalled since the daemon started.</p>"""
+limit. Peak is the highest 100 ms window of the last 60 s. The state is that of the last five
+seconds, with the shares of problems since the daemon started.</p>"""
 
 
 def _problems(snapshot: Snapshot, build_info: BuildInfo) -> str:
@@ -124,7 +140,7 @@ def _problems(snapshot: Snapshot, build_info: BuildInfo) -> str:
     )
 
 
-def _row(snapshot: DiskSnapshot, now_s: float) -> str:
+def _row(snapshot: DiskSnapshot, past: HistoryView, now_s: float) -> str:
     disk, assignment = snapshot.disk, snapshot.assignment
     facts = (format_size(disk.size_bytes), disk.model, disk.serial)
     provider = "" if assignment.terms == UNKNOWN_TERMS else assignment.provider
@@ -133,7 +149,7 @@ def _row(snapshot: DiskSnapshot, now_s: float) -> str:
     )
     cells = (
         _lines(disk.mount_points) or _UNKNOWN,
-        _verdict(snapshot),
+        _condition(snapshot, past),
         _lines([assignment.title], soft=[provider, assignment.said_by(now_s)]),
         _limits(assignment.limits),
         _traffic(present),
@@ -215,36 +231,35 @@ def _load(load: float | None) -> str:
     return f'<span class="rate">{meter} {format_percent(load)}</span>'
 
 
-def _verdict(snapshot: DiskSnapshot) -> str:
-    """Return the verdict of the last window, and the shares of bad ones since the start."""
+def _condition(snapshot: DiskSnapshot, past: HistoryView) -> str:
+    """Return what is said of a disk now, and the shares of problems since the start."""
     by_verdict = dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
+    slow = snapshot.slow
+    shown_s = shown_seconds(by_verdict, slow.above_promise_s + slow.above_usual_s)
     total_s = sum(by_verdict.values())
     notes = [
-        f"{verdict} {format_percent(by_verdict[verdict] / total_s)}"
-        for verdict in LIMITED_VERDICTS
-        if by_verdict[verdict]
+        f"{SHOWN_WORDS[each]} {format_percent(shown_s[each] / total_s)}"
+        for each in PROBLEMS
+        if shown_s[each]
     ]
-    if snapshot.verdict is None:
+    condition = past.condition(snapshot)
+    if condition is None:
         return _UNKNOWN + _lines(soft=notes)
-    style = ' class="alarm"' if snapshot.verdict in LIMITED_VERDICTS else ""
-    return f"<span{style}>{snapshot.verdict}</span>" + _lines(soft=[*_ceiling(snapshot), *notes])
+    style = ' class="alarm"' if SHOWN_OF[condition] in PROBLEMS else ""
+    words = escape_html(describe_condition(condition, snapshot.present_load))
+    return f"<span{style}>{words}</span>" + _lines(soft=[*_ceiling(snapshot), *notes])
 
 
 def _ceiling(snapshot: DiskSnapshot) -> Iterator[str]:
-    """Yield where a disk is throttled: by the machine, or at which rate."""
-    throttle = snapshot.throttle
-    if throttle is not None and throttle.limit in MACHINE_LIMITS.values():
-        yield "by the machine"
+    """Yield at which rate a disk is throttled, if that is its own limit."""
+    throttle, ceiling = snapshot.throttle, snapshot.ceiling
+    is_of_machine = throttle is not None and throttle.limit in OF_MACHINE
+    if is_of_machine or snapshot.verdict != "throttled" or ceiling is None:
         return
-    if snapshot.verdict != "throttled" or snapshot.ceiling is None:
-        return
-    ceiling = snapshot.ceiling
     if ceiling.throttle.limit != "bandwidth" and ceiling.iops is not None:
         yield f"at {format_count(ceiling.iops)} IOPS"
     elif ceiling.bytes_per_second is not None:
         yield f"at {format_bandwidth(ceiling.bytes_per_second)}"
-    if throttle == UNKNOWN_LIMIT:
-        yield "unknown limit"
 
 
 def _unknown_limit(disks: Iterable[DiskSnapshot]) -> str:

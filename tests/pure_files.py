@@ -16,7 +16,7 @@ MACHINE = set(_NAMES.split())
 
 TOUCHING = {
     "": "__main__ cli console daemon package_files",
-    "advice": "advice_text scraped_machine",
+    "advice": "advice_text closed_loop_text scraped_machine",
     "api": "daemon_client",
     "benchmark": "idle_check sweep_journal_file sweep_text throughput",
     "commands": """

@@ -223,7 +223,7 @@ SLOW = Case(
         "above its promise only": {
             **WITH_LIMITS,
             of_disk("slow_seconds_total", than="promise"): Counter(50),
-        },
+        }
     },
 )
 HURTS_HOST = Case(

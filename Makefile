@@ -7,6 +7,8 @@ PIP = .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet
 AUDIT = 2.10.1
 CLOUDS = moto openstack kubernetes
 export PYTHON
+# Byte code is kept, whatever the environment says: tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE =
 export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
@@ -45,9 +47,8 @@ cover: .venv/check.stamp ## run the fast tests with more examples, and check cov
 
 system: .venv/check.stamp .cache/dashboard/page/page.js ## run a few tests with real disks, and those with fio, Prometheus, browsers
 	@.ci/need check
-	$(PYTEST) -n 4 --lane=system --hypothesis-profile=ci -m 'not alone and not nightly' $(ARGS)
-	$(PYTEST) -n 2 --dist loadgroup --lane=system --hypothesis-profile=ci \
-		-m 'alone and not nightly' $(ARGS)
+	$(PYTEST) -n 4 --lane=system -m 'not alone and not nightly' $(ARGS)
+	$(PYTEST) -n 2 --dist loadgroup --lane=system -m 'alone and not nightly' $(ARGS)
 
 nightly: cover .cache/dashboard/page/page.js ## run all tests, with 1,000 random examples for each property
 	@.ci/need check
@@ -59,7 +60,7 @@ fmt: .venv/check.stamp ## format the code and fix what ruff can fix
 	.venv/bin/ruff format
 
 docs: .venv/run.stamp ## regenerate docs/metrics.md, docs/catalog.md and the runbook of the daemon
-	.venv/bin/python packaging/metrics_page.py > docs/metrics.md
+	.venv/bin/python packaging/metrics_page.py
 	.venv/bin/python packaging/catalog_page.py > docs/catalog.md
 	.venv/bin/python packaging/runbook.py > exporter/disksla/web/runbook.html
 

@@ -37,9 +37,7 @@ measurement lock of the machine. Of other folders, those of one file do. Two gro
 side: most of their time, they wait."""
 PATIENCE_S = 600.0
 """Time limit of a test of the system lane with all its attempts. Others have that of setup.cfg."""
-NO_COVERAGE = {
-    "test_hosts.py", "test_lab_recordings.py", "test_limiter.py", "test_recordings.py",
-}  # fmt: skip
+NO_COVERAGE = {"test_hosts.py", "test_lab_recordings.py", "test_recordings.py"}
 """Files of tests that compute much, as those that judge many seconds of samples. `make cover` does
 not measure their coverage, under which they take two to three times as long."""
 COVERED = {

@@ -8,8 +8,8 @@ from typing import assert_never
 from disksla.limits.burst_rules import BurstRule, BurstSeconds, TokenBuckets, UnitBoost
 from disksla.limits.catalog import load_catalog
 from disksla.limits.cost_model import Additive, Chunks, CostModel, PerRequest
+from disksla.limits.derivation import BUDGETS, group_rates, latency_text, percent_text
 from disksla.limits.derive import Shown, range_text
-from disksla.limits.explain import BUDGETS, group_rates, latency_text, percent_text
 from disksla.limits.limits import Budgets
 from disksla.limits.machine import GroupRule, MachineRules
 from disksla.limits.machine_tables import load_machine_rules, read_table

@@ -1,11 +1,14 @@
-"""Print docs/metrics.md, from the tables of metrics: `make docs`."""
+"""Write docs/metrics.md, from the tables of metrics: `make docs`."""
 
+import re
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from prometheus_client import ProcessCollector
 
+from disksla.metrics.consumer_metrics import CONSUMER_METRICS
 from disksla.metrics.disk_metrics import DISK_METRICS
 from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Metric
@@ -15,14 +18,18 @@ from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS
 from disksla.metrics.terms_metrics import TERMS_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
 
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
+
 OF_DISKS: tuple[Metric[Any], ...] = (
     *DISK_METRICS,
     *PROVIDER_METRICS,
+    *CONSUMER_METRICS,
     *PROBE_METRICS,
     *VERIFICATION_METRICS,
 )
 OF_THE_MACHINE: tuple[Metric[Any], ...] = MACHINE_METRICS
 OF_THE_DAEMON: tuple[Metric[Any], ...] = (*SAMPLER_METRICS, *TERMS_METRICS, *BUILD_METRICS)
+METRICS = (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON)
 
 _INTRODUCTION = """\
 # Metrics
@@ -84,6 +91,25 @@ As published by all Prometheus client libraries, in every profile.
 """
 
 
+def documented(page: str) -> set[str]:
+    """Return the names of the metrics that the tables of a page have."""
+    return set(re.findall(r"^\| `(\w+)` \| (?:counter|gauge|histogram) \|", page, re.MULTILINE))
+
+
+def rewritten(page: str) -> str:
+    """Return the page of today instead of `page`.
+
+    Queries of users end with a metric. Exit if one that `page` has is gone from the tables.
+    """
+    gone = documented(page) - documented(reference())
+    if gone:
+        sys.exit(
+            f"docs/metrics.md not written: {', '.join(sorted(gone))} gone from the tables of"
+            " metrics; to remove a metric, delete its row of the page by hand first"
+        )
+    return reference()
+
+
 def reference() -> str:
     """Return the text of docs/metrics.md."""
     disks = _table(OF_DISKS, ("device",))
@@ -98,7 +124,7 @@ def reference() -> str:
 
 def _table_of_buckets() -> str:
     rows = ["| histogram | profile | bounds | sum and count |", "|---|---|---|---|"]
-    for metric in (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON):
+    for metric in METRICS:
         for profile, buckets in metric.buckets.items():
             bounds = ", ".join([*map(str, buckets.bounds), "+Inf"])
             has_sum = "yes" if buckets.has_sum else "no"
@@ -125,4 +151,4 @@ def _table_of_process() -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -22,22 +22,24 @@ TOUCHING = {
     "commands": """
         _advise_series _context _daemon _exclusive _interrupt _machine_options _options
         _prometheus _provision _recent _recent_text _recorded_lines _sold _verify_report advise
-        catalog check_config detect discover
-        doctor ebs_statistics explain identify judge limits once probe record replay report serve
-        sweep top verify
+        catalog check check_config detect discover
+        doctor ebs_statistics explain identify judge limits once open_events probe record replay
+        report serve sweep top verify
     """,
     "config": "settings_file terms_directory",
+    "consumers": "groups io_stat io_stat_files readers request_reader",
     "detection": "clouds_file service_account",
-    "disks": "csi_volume_files data_writes hotplug inventory",
-    "doctor": "ask_daemon gather",
+    "disks": "csi_volume_files hotplug inventory",
+    "doctor": "ask_daemon gather_facts",
     "ebs": "client devices helper nvme",
-    "exchange": "http",
+    "events": "data_writes helper opened opening request_sampler source",
+    "exchange": "transport",
     "fio": "filesystem process raw_device runner sandbox scratch_file",
     "history": "machine_limit",
     "limits": "catalog limits_text machine_tables machine_text",
     "metrics": "build_info render",
     "pipeline": "sampler",
-    "probes": "runner scheduler",
+    "probes": "probe_runner probe_scheduler",
     "procfs": "files iowait_files mountinfo_file",
     "schema": "yaml_file",
     "server": """
@@ -45,8 +47,8 @@ TOUCHING = {
         turns
     """,
     "system": """
-        access clock dmi lock log machine_id perf_events roots scheduler state_file systemd
-        unix_socket
+        clock_state dmi lock log machine_id perf_events roots scheduler state_file systemd
+        unix_socket user_access
     """,
     "top": "sources terminal",
     "verification": "monitor report_text runner store",

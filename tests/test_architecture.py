@@ -23,6 +23,9 @@ OWN_FILES = "disksla.package_files"
 """Reads files of the package, which are part of the program."""
 ANY_MODULE = {"commands", "daemon.py"}
 """What puts the packages together and may import any module of them."""
+IMPORT = re.compile(r"^ *from (disksla\.[\w.]+) import ", re.MULTILINE)
+CLASS = re.compile(r"^ *class ([A-Za-z]\w*)[(:]", re.MULTILINE)
+"""Those without an underscore."""
 MOST_POSITIONS = 5
 """Arguments of a call by position. Of more, nobody sees which is which."""
 
@@ -48,16 +51,12 @@ def imports_past_a_facade() -> Iterator[tuple[str, str]]:
     """Yield file and module of each import of a pure module of another package."""
     for path in SOURCE.rglob("*.py"):
         package_of_file = path.relative_to(SOURCE).parts[0]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module in PURE:
-                package = node.module.split(".")[1]
-                is_facade = node.module.count(".") == 1
-                if (
-                    not is_facade
-                    and package != package_of_file
-                    and package_of_file not in ANY_MODULE
-                ):
-                    yield str(path.relative_to(SOURCE)), node.module
+        if package_of_file in ANY_MODULE:
+            continue
+        for module in IMPORT.findall(path.read_text(encoding="utf-8")):
+            package, *inside = module.split(".")[1:]
+            if module in PURE and inside and package != package_of_file:
+                yield str(path.relative_to(SOURCE)), module
 
 
 def test_packages_are_imported_through_their_facades() -> None:
@@ -76,9 +75,8 @@ def test_no_two_classes_have_the_same_name() -> None:
     """A thing has one name (docs/glossary.md); those of a module alone have an underscore."""
     modules = defaultdict(list)
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                modules[node.name].append(str(path.relative_to(SOURCE)))
+        for name in CLASS.findall(path.read_text(encoding="utf-8")):
+            modules[name].append(str(path.relative_to(SOURCE)))
     assert {name: paths for name, paths in modules.items() if len(paths) > 1} == {}
 
 

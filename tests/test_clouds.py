@@ -102,6 +102,7 @@ def test_commands_are_valid_shell(page: str, text: str) -> None:
     assert (checked.returncode, checked.stderr) == (0, ""), page
 
 
+@pytest.mark.nightly  # its parser takes half a second for a page, and the pages seldom change
 @pytest.mark.parametrize(("page", "text"), blocks("hcl"))
 def test_terraform_is_valid(page: str, text: str) -> None:
     (locals_,) = hcl2.loads(text)["locals"]

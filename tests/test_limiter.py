@@ -1,4 +1,8 @@
-"""The simulation of a limiter, a disk and the counters of the kernel."""
+"""The simulation of a limiter, a disk and the counters of the kernel.
+
+Runs at night: it is a test of tests/support, and what the simulation does wrong, the expected
+verdicts of other tests show.
+"""
 
 import math
 from itertools import accumulate, pairwise
@@ -25,6 +29,8 @@ from support.simulated_limiter import (
     separate,
     summed,
 )
+
+pytestmark = pytest.mark.nightly
 
 ALWAYS_ACTIVE = [
     name

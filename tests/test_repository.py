@@ -39,7 +39,8 @@ UNIT = re.compile(
 """The end of the name of a number: its unit, or a word for a number without unit."""
 
 UNIT_ELSEWHERE = {
-    "disksla.advice.prices.Price": "in the currency of the list, per month; included is in the name",
+    "disksla.advice.prices.Price": "in the currency of the list, or in the name",
+    "disksla.consumers.consumer_totals.ConsumerSums.sums": "in the name of its field",
     "disksla.fio.result._Latency.mean": "in the name of fio's object, clat_ns",
     "disksla.histogram": "in the name of the field that holds the histogram",
     "disksla.limits.rules": "that of the row of the catalogue with the rule",
@@ -134,11 +135,6 @@ def test_float_field_names_its_unit() -> None:
     }
     assert unnamed == set().union(*listed.values())
     assert all(listed.values()), "UNIT_ELSEWHERE lists a place without such a field"
-
-
-def test_metrics_document_is_up_to_date() -> None:
-    generated = run("python", "packaging/metrics_page.py")
-    assert generated == read(ROOT / "docs" / "metrics.md"), "out of date: make docs"
 
 
 def test_catalogue_document_is_up_to_date() -> None:

@@ -18,6 +18,8 @@ SOCKETS = {
     "api/daemon_client.py": "connects to the Unix socket of the daemon",
     "ebs/client.py": "connects to the Unix socket of the helper",
     "ebs/helper.py": "serves the clients of the helper",
+    "events/helper.py": "serves the clients of the helper for events",
+    "events/opened.py": "connects to the Unix socket of that helper",
     "system/unix_socket.py": "binds the Unix sockets of the daemon and the helper",
     "system/systemd.py": "notifies systemd, and uses the sockets that systemd passes",
     "server/acceptor.py": "accepts connections",
@@ -27,16 +29,25 @@ SOCKETS = {
 """Modules that may import socket, and what for."""
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
-    "exchange/http.py": {"advice/scraped_machine.py", "commands/detect.py", "commands/report.py"},
-    "api/daemon_client.py": {"commands/_daemon.py", "doctor/ask_daemon.py", "top/sources.py"},
+    "exchange/transport.py": {
+        "advice/scraped_machine.py",
+        "commands/detect.py",
+        "commands/report.py",
+    },
+    "api/daemon_client.py": {
+        "commands/_daemon.py",
+        "commands/check.py",
+        "doctor/ask_daemon.py",
+        "top/sources.py",
+    },
 }
 """Modules that open connections, and those that import them: commands, never the daemon.
 
 `disksla detect` asks a provider, `disksla report` and `advise` a Prometheus server, and
-`disksla doctor`, `explain` and `top` the daemon.
+`disksla check`, `doctor`, `explain` and `top` the daemon.
 """
-LOCAL = {"ebs/client.py"}
-"""Modules that connect to Unix sockets only, of which the daemon imports one."""
+LOCAL = {"ebs/client.py", "events/opened.py"}
+"""Modules that connect to Unix sockets only, of which the daemon imports some."""
 CLIENTS = {
     *("aiohttp", "ftplib", "http.client", "httpx", "imaplib", "poplib", "requests", "smtplib"),
     *("socketserver", "telnetlib", "urllib.request", "urllib3", "xmlrpc.client"),

@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.busy import measure_busy
+from bench.consumers import measure_consumers
 from bench.crowded import measure_crowded
 from bench.data_writes import measure_data_writes
 from bench.looked import measure_looked
@@ -201,6 +202,7 @@ PARTS: dict[str, Callable[..., None]] = {
     "web": lambda seconds="30": measure_web(float(seconds)),
     "against": lambda program: measure_versions(Path(program)),
     "data-writes": lambda seconds="5": measure_data_writes(float(seconds)),
+    "consumers": measure_consumers,
     "looked": measure_looked,
     "busy": measure_busy,
     "many": measure_many,

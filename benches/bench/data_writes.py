@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.loops import FILE_BYTES, loop_devices
 from bench.measures import cost_of_both, fio_arguments, get, start_daemon, started, wait_for
-from disksla.system.perf_events import EventGroup
+from disksla.system.perf_events import close_all, open_counters
 from support.loop_device import attached
 
 TRACEPOINT = Path("/sys/kernel/tracing/events/block/block_rq_complete/id")
@@ -64,10 +64,10 @@ def measure_requests(device: str, disks: int) -> None:
     pairs = []
     for _ in range(PAIRS):
         cpus = sorted(os.sched_getaffinity(0))
-        groups = [EventGroup(cpu, tracepoint, filters) for cpu in cpus]
+        opened = [open_counters(cpu, tracepoint, filters) for cpu in cpus]
         exact_us = request_us(device)
-        for group in groups:
-            group.close()
+        for descriptors in opened:
+            close_all(descriptors)
         pairs.append((exact_us, request_us(device)))
     exact_us, without_us = (min(each) for each in zip(*pairs, strict=True))
     print(f"| {disks} | {exact_us:.1f} | {without_us:.1f} |", flush=True)

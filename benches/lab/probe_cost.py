@@ -27,8 +27,8 @@ from disksla.disks.disk import Disk
 from disksla.fio.result import LatencyBin, parse_fio
 from disksla.fio.runner import find_fio
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.probes.plan import MOST_SHARE, plan_probe
-from disksla.probes.runner import ProbeContext, run_probe
+from disksla.probes.probe_plan import MOST_SHARE, plan_probe
+from disksla.probes.probe_runner import ProbeContext, run_probe
 from lab.disk import BlockDevice, made
 from lab.scenario import Phase, read_scenario
 

@@ -22,9 +22,9 @@ The columns are those of the lab. Required are: throttled seconds within 25 % of
 there are terms, and not more than the truth and 2 % of the time elsewhere; the
 right limit, except in two windows; a ceiling within 1 %; bounds of credits that contain the truth
 at every tick. The same is required of the metrics that the daemon in the virtual machine serves.
-As installed, the daemon has no permission to count data writes exactly; `disksla record`, which
-runs as root here, has it. Its recordings are judged without these counts, and must meet the
-requirements with them, too.
+As installed, a helper lets the daemon count data writes exactly, and so does `disksla record`.
+Its recordings are judged without these counts, as of a daemon without the helper, and must meet
+the requirements with them, too.
 `below-promise`, `counted-as-four` and the last part of `lowered` are throttled at a rate that the
 terms do not explain, so the limit must be unknown. Limits are random, but follow from a seed. They
 are low, because the emulation needs milliseconds for a request: they must bound the load, not it.

@@ -104,10 +104,7 @@ def _read_run(directory: Path, ticks: list[Tick], devices: Sequence[Sequence[str
 
 @contextmanager
 def _without_exact_counts(recording: Path) -> Iterator[Path]:
-    """Create a recording as a daemon sees it that may not count data writes exactly.
-
-    `disksla record` ran as root, which may.
-    """
+    """Create a recording as a daemon sees it that cannot count data writes exactly."""
     with tempfile.TemporaryDirectory(prefix="disksla-vm-") as directory:
         file = Path(directory) / "ticks.jsonl"
         file.write_bytes(without_exact_counts(gzip.decompress(recording.read_bytes())))
@@ -125,8 +122,8 @@ def _verdict_on_disk(
 ) -> Verdict:
     """Return the verdict on one disk, without its name.
 
-    It is that of a daemon as it is installed. `exact` is what one finds that counts data writes
-    exactly, and must meet the same requirements.
+    It is that of a daemon without the helper that opens events. `exact` is what one finds that
+    counts data writes exactly, and must meet the same requirements.
     """
     trace, results = run.traces[number], run.results.disks[number]
     truth = run.truth(trace, results.changes)

@@ -21,6 +21,7 @@ COMMANDS = {
     "discover": "list the disks of this host with their terms and limits",
     "detect": "ask the cloud for the types and provisioned values of the disks",
     "ebs-statistics": "read what AWS counts of its disks, and pass it to the daemon",
+    "open-events": "open performance events of the kernel, and pass them to the daemon",
     "explain": "show the limits of a disk and what throttled it lately",
     "check": "check disks for Nagios, Icinga or CI: one line and an exit status",
     "advise": "say which limits would have been enough for a load",

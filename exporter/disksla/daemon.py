@@ -40,7 +40,7 @@ from disksla.pipeline import (
 from disksla.pipeline.deadlines import is_alive
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.saved_state import decode, encode
-from disksla.probes.scheduler import ProbeScheduler
+from disksla.probes.probe_scheduler import ProbeScheduler
 from disksla.server.access import AccessControl
 from disksla.server.listen import Listen, ListenAddress
 from disksla.server.server import DEFAULT_SCRAPE_LIMIT, ScrapeLimit, WebServer
@@ -287,6 +287,9 @@ class Daemon:
         yield self._jobs.health()
         if (ebs := self._ebs.health) is not None:
             yield ebs
+        yield from self._sampler.consumers.healths
+        if (events := self._sampler.events_health) is not None:
+            yield events
         yield SourceHealth("verification", self._reports.errors, self._reports.success)
         yield self._server.health
         if self._manager.is_present:

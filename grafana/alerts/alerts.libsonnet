@@ -150,11 +150,18 @@
     ]),
     'Requests take five times as long as usual, and no limiter throttles the disk.',
     disk + ' was slow for ' + percent + ' of the last ' + config.throttledWindow + '.'
-    + also(' A small read usually takes ', of('disksla_usual_latency_seconds', 'direction="read"'), 'humanizeDuration', '.')
-    + also(' A small write usually takes ', of('disksla_usual_latency_seconds', 'direction="write"'), 'humanizeDuration', '.')
+    + also(' A small read usually takes ', 'disksla_usual_latency_seconds{@,direction="read"}', 'humanizeDuration', '.')
+    + also(' A small write usually takes ', 'disksla_usual_latency_seconds{@,direction="write"}', 'humanizeDuration', '.')
   ),
 
   // -- throttling -----------------------------------------------------------------------------
+
+  // Who used most of a disk, by its greatest program; empty where it is not known.
+  local greatest(unit) =
+    '{{ range ' + text.result(
+      'topk by (device) (1, rate(disksla_consumer_%s_total{@}[%s]))'
+      % [unit, config.throttledWindow]
+    ) + ' }} Most ' + unit + ': {{ .Labels.consumer }}.{{ end }}',
 
   // A share of all time, not of the assessed time: after a start, the first minutes do not count as
   // the whole window. Time at a limit of the machine has its own alert: a larger disk does not help.
@@ -173,6 +180,7 @@
     + also(
       ' Observed ceiling: ', 'disksla_observed_ceiling_bytes_per_second', 'humanize1024', 'B/s.'
     )
+    + greatest('requests') + greatest('bytes')
   ),
 
   local unexplained = disk_alert(

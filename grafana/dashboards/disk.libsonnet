@@ -30,6 +30,21 @@ local state = import '../state.libsonnet';
       local mean(kind) =
         rate(kind + '_time_seconds_total') + ' / ' + rate(kind + 's_completed_total') + ' > 0';
 
+      // Of each consumer, while the disk is watched.
+      local consumers(caption, kind, unit) =
+        lib.lines(caption, |||
+          Rate by unit, container or pod, in the time in which the disk is watched: while it is
+          throttled or busy, and a minute after. A disk has at most five of them; kernel is what no
+          group did, such as a journal, and unattributed what is of groups that have ended.
+        |||, unit, [
+          lib.query(
+            'sum by (consumer) (%s) / on () group_left () sum(%s > 0)'
+            % [rate('consumer_' + kind + '_total'), rate('consumer_watched_seconds_total')],
+            '{{consumer}}'
+          ),
+        ])
+        + lib.stacked + lib.noData('not throttled or busy, not known, or %s' % lib.lean);
+
       local agreement(matcher) = rate('provider_agreement_seconds_total', ', ' + matcher);
 
       local disk_state = 'floor(\n%s)' % state.expr(
@@ -382,6 +397,11 @@ local state = import '../state.libsonnet';
             'tasks stalled: some': 'purple',
             'tasks stalled: full': 'dark-purple',
           }),
+        ],
+
+        [
+          consumers('Who uses the disk, by requests', 'requests', 'iops'),
+          consumers('Who uses the disk, by bytes', 'bytes', 'binBps'),
         ],
 
         lib.collapsed('What the provider counts', [[

@@ -13,7 +13,7 @@ from browser.chromium import Browser, Page, running
 from browser.machine import SimulatedMachine
 from browser.situations import SITUATIONS, Situation
 from disksla.benchmark.sweep_html import sweep_html
-from disksla.report.report_html import report_html as provider_html
+from disksla.report.compliance_html import report_html as provider_html
 from disksla.verification.report_html import report_html
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
 from support.example_report import a_day, extra, reported

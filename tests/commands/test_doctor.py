@@ -53,6 +53,8 @@ BROKEN = machine(
         msgspec.structs.replace(DISK, name="nvme4n1", serial="AWS1", volume=None, is_local=True),
     ),
     iostats={"nvme3n1": "0"},
+    why_not_exact="cannot open performance events: Permission denied; kernel.perf_event_paranoid"
+    " is 3, at which this kernel requires CAP_SYS_ADMIN",
     configuration=msgspec.structs.replace(
         configured(
             "disks: [{match: {serial: vol0e3}, terms: aws.io2, iops: 9000}]\n"

@@ -13,15 +13,18 @@ from disksla.api.disks_document import disks_document
 from disksla.cli import main
 from disksla.commands._recent import RecentDisks
 from disksla.commands._recent_text import print_recent
+from disksla.config import ConfigurationText
 from disksla.history import History
 from disksla.history.past import HistoryView
 from disksla.limits import Rates
 from disksla.pipeline import advance, take_snapshot
+from disksla.pipeline.recording import FORMAT, RecordingHeader, encode
 from disksla.pipeline.state import State
+from support.consumed import with_consumers
 from support.fake_host import FakeMachine
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG
-from support.simulated_limiter import run
+from support.simulated_limiter import DEVICE, run
 from support.snapshots import BURST_LIMITS, disk_view, view
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,3 +167,40 @@ def test_machine_in_json(tmp_path: Path, capsys: Captured) -> None:
     assert disk["latency_s"] > 0.005
     assert main(["explain", *options]) == 0
     assert "throttled, below the promise or stalled in" in capsys.readouterr().out
+
+
+def test_a_recording_says_who_used_a_disk_as_the_daemon_does(
+    capsys: Captured, tmp_path: Path
+) -> None:
+    scenario = SCENARIOS["iops-300-deep"]
+    used = {"postgresql.service": (250.0, None), "backup.service": (50.0, None)}
+    ticks = with_consumers(run(scenario).ticks, DEVICE, used)
+    header = RecordingHeader(
+        FORMAT,
+        interval_s=0.1,
+        kernel="6.1.0",
+        disksla="1",
+        configuration=ConfigurationText(settings=f"disks: [{{match: {{device: {DEVICE}}}, "
+        "terms: {budget: sum, iops: 300}}]"),
+    )  # fmt: skip
+    file = tmp_path / "ticks.jsonl"
+    file.write_bytes(encode(header) + b"".join(map(encode, ticks)))
+    [disk] = document(capsys, "--recording", str(file))["disks"]
+    [who] = [each for each in disk["sentences"] if "of its requests" in each]
+    assert "83 % of its requests came from postgresql.service, 17 % from backup.service." in who
+    assert [each["consumer"] for each in disk["consumers"]] == [*used]
+    state, history = State(scenario.settings(), CATALOG), History()
+    for tick in ticks:
+        state = advance(state, tick)
+        history = history.after(state)
+    [said] = disks_document(take_snapshot(state), HistoryView(history), "db-1", "1").disks
+    assert who in said.sentences
+
+
+def test_why_it_is_not_known_who_used_a_disk_is_said_of_a_throttled_one(capsys: Captured) -> None:
+    why = "the controller io of the control groups is off; switch it on"
+    sentence = f"Who used the disk is not known: {why} (docs/consumers.md)."
+    bad = msgspec.structs.replace(throttled(), why_no_consumers=why)
+    assert sentence in " ".join(" ".join(printed(capsys, [], bad)).split())
+    calm = idle("vdb", why_no_consumers=why, throttled_seconds={})
+    assert "Who used" not in " ".join(printed(capsys, [], calm))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumTerms
-from disksla.config.device_pattern import DevicePattern
+from disksla.config.fields import DevicePattern
 from disksla.config.found_terms import find_terms
 from disksla.config.match_index import MatchIndex, matches
 from disksla.config.matching import assign, is_monitored, why_not_monitored

@@ -2,7 +2,7 @@
 
 import pytest
 
-from disksla.config.device_pattern import DevicePattern
+from disksla.config.fields import DevicePattern
 from disksla.config.found_terms import find_terms
 from disksla.config.matching import assign, assign_all, machine_type_of, type_limits
 from disksla.config.settings import (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.disks.file_system_mounts import file_system_mounts
+from disksla.disks.stacking import file_system_mounts
 from disksla.procfs.mountinfo import parse_mountinfo
 
 UID = "0b7d8a4e-6b1f-4a57-9a55-0d6f3c1b2a49"

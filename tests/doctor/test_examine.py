@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from prometheus_client.core import Sample
 
 from disksla.doctor import CheckResult, counts, examine, in_groups, worst
-from disksla.doctor.daemon import METRICS
+from disksla.doctor.check_result import GROUPS
+from disksla.doctor.daemon_checks import METRICS
 from disksla.doctor.facts import (
     AccessFacts,
     ClockFacts,
@@ -21,7 +22,6 @@ from disksla.doctor.facts import (
     StateFacts,
     WebFacts,
 )
-from disksla.doctor.result import GROUPS
 from support.machine_facts import DISK, HEALTHY, SETTINGS, UNIT, configured, machine, results
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -24,8 +24,7 @@ def test_drop_ins_come_after_the_unit() -> None:
     texts = [UNIT, *(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.conf")))]
     unit = UnitFacts("unit", parse_unit(texts))
     assert unit.last("PrivateDevices") == "no"
-    [credential] = unit.values["LoadCredential"]
-    assert credential.startswith("block_rq_complete:")
+    assert unit.last("SupplementaryGroups") == "disk"
 
 
 def test_lines() -> None:

@@ -165,9 +165,14 @@ THROTTLED = Case(
             **assessed(throttled=30, met=30),
             of_disk("observed_ceiling_iops"): Gauge(1000),
             of_disk("observed_ceiling_bytes_per_second"): Gauge(50 * 2**20),
+            of_disk("consumer_requests_total", consumer="a.service", program="x"): Counter(30),
+            of_disk("consumer_requests_total", consumer="a.service", program="y"): Counter(30),
+            of_disk("consumer_requests_total", consumer="b.service", program=""): Counter(20),
+            of_disk("consumer_requests_total", consumer="kernel", program=""): Counter(20),
+            of_disk("consumer_bytes_total", consumer="b.service", program=""): Counter(4096),
         },
         f"{PREFIX} was throttled for 50% of the last 30m. Observed ceiling: 1k IOPS."
-        " Observed ceiling: 50MiB/s.",
+        " Observed ceiling: 50MiB/s. Most requests: a.service. Most bytes: b.service.",
     ),
     good=assessed(throttled=14.9, idle=45.1),
     also_bad={

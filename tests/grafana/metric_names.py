@@ -2,18 +2,15 @@
 
 import math
 import re
-from pathlib import Path
 
 import yaml
 
 from disksla.config.settings import Profile
 from disksla.metrics.metric import Kind
 from disksla.metrics.profile import rows_of
-from metrics_page import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
+from metrics_page import METRICS, PAGE, documented
 from render import OUT
 
-METRICS_PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
-METRICS = (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON)
 ROWS = {metric.name: metric for metric in METRICS}
 KINDS: dict[str, Kind] = {metric.name: metric.kind for metric in METRICS}
 RULE_FILES = ("prometheus_rules.yaml", "prometheus_alerts.yaml")
@@ -26,7 +23,7 @@ def exposed(profile: Profile = "full") -> set[str]:
         of_histogram = ("_bucket", "_count", "_sum") if metric.has_sum else ("_bucket",)
         ends = of_histogram if metric.kind == "histogram" else ("",)
         own |= {metric.name + end for end in ends}
-    process = re.findall(r"`(process_\w+)`", METRICS_PAGE.read_text(encoding="utf-8"))
+    process = {name for name in documented(PAGE.read_text()) if name.startswith("process_")}
     return {*own, *process, "up"}
 
 

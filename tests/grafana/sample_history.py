@@ -7,6 +7,7 @@ from itertools import chain
 import msgspec
 from prometheus_client.core import Metric as Family
 
+from disksla.consumers.consumer_totals import ConsumerSums, ConsumerTotals
 from disksla.credits.account import CreditLevel
 from disksla.disks.disk import disk_key
 from disksla.limits.limits import Limits
@@ -55,6 +56,11 @@ def make_disk(
         disk=msgspec.structs.replace(disk.disk, serial=f"serial of {name}"),
         credits=credits_,
         groups=groups,
+        consumers=ConsumerTotals(
+            watched_s=throttled_s,
+            requests=ConsumerSums({("a.service", "postgres"): 9e5, ("kernel", ""): 1e5}),
+            bytes=ConsumerSums({("a.service", ""): 9e9, ("b.service", ""): 1e9}),
+        ),
         verdict_totals=VerdictTotals(
             seconds=tuple(seconds.values()),
             throttled_s=tuple(throttled_s * (kind == limit) for kind in LIMIT_KINDS),

@@ -5,7 +5,6 @@ import mmap
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,15 +14,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from disksla.disks.data_writes import CREDENTIAL, DataWriteCounters
+from disksla.events.data_writes import Counts, DataWriteCounters, Numbers
+from disksla.events.opening import COMPLETED, EventFiles, plan
+from disksla.events.protocol import EventsRequest
 from disksla.pipeline.recording import decode_tick
 from disksla.procfs import Counters, find_reading, to_counters
 from disksla.procfs.files import DiskstatsFile
-from disksla.system.perf_events import EventGroup
+from disksla.system.perf_events import EventGroup, close_all, open_counters
 from disksla.system.roots import Roots
 from lab.experiment import without_exact_counts
 from support.daemon_process import DISKSLA
 from support.loop_device import attached, needs_loop
+from support.opened_events import counting, read_once_open
 from support.tracefs import sysfs_with_tracefs, traced
 from support.waiting import eventually
 
@@ -31,11 +33,10 @@ WRITES = 200
 PATIENCE_S = 20.0
 SETTLE_S = 0.2
 """A request is counted in the context of an interrupt, maybe shortly after a program goes on."""
-CAP_PERFMON = 38  # linux/capability.h
 DISK_BYTES = 320 * 2**20
 """XFS needs 300 MiB."""
 DIRECT = "--direct-io=on"
-TRACEPOINT = Path("kernel/tracing/events/block/block_rq_complete/id")
+TRACEPOINT = Path("kernel/tracing/events/block/block_rq_complete")
 
 EXT4 = ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard")
 """Without writes in the background."""
@@ -88,26 +89,25 @@ class Counted:
 
     def __init__(self, roots: Roots, device: str, load: Callable[[], None]) -> None:
         number = number_of(device)
-        counters = DataWriteCounters(roots, {})
-        with traced(roots, *number) as trace:
-            (_, before), counted_before = self._read(counters, device), kernel_counters(device)
+        disks = {device: number}
+        with counting(roots) as counters, traced(roots, *number) as trace:
+            _, before = read_once_open(counters, disks)[device]
+            counted_before = kernel_counters(device)
             traced_before = trace.data_writes()
             load()
             time.sleep(SETTLE_S)
-            (_, after), counted = self._read(counters, device), kernel_counters(device)
+            (_, after), counted = self._read(counters, disks)[device], kernel_counters(device)
             self.traced = trace.data_writes() - traced_before
-        counters.close()
         self.exact = after - before
         self.writes = (counted.writes or 0) - (counted_before.writes or 0)
         self.flushes = (counted.flushes or 0) - (counted_before.flushes or 0)
         self.discards = (counted.discards or 0) - (counted_before.discards or 0)
 
     @staticmethod
-    def _read(counters: DataWriteCounters, device: str) -> tuple[int, int]:
-        counts, problems = counters.read({device: number_of(device)})
+    def _read(counters: DataWriteCounters, disks: Numbers) -> Counts:
+        counts, problems = counters.read(disks)
         assert problems == {}
-        assert counters.why_not is None
-        return counts[device]
+        return counts
 
 
 @pytest.mark.in_check
@@ -175,12 +175,11 @@ def test_other_disks_are_not_counted(roots: Roots, disk: str, tmp_path: Path) ->
     file.write_bytes(bytes(2**22))
     with attached(file, DIRECT) as other:
         disks = {disk: number_of(disk), other: number_of(other)}
-        counters = DataWriteCounters(roots, {})
-        before, _ = counters.read(disks)
-        writes_with_fdatasync(other, 30)
-        time.sleep(SETTLE_S)
-        after, _ = counters.read(disks)
-        counters.close()
+        with counting(roots) as counters:
+            before = read_once_open(counters, disks)
+            writes_with_fdatasync(other, 30)
+            time.sleep(SETTLE_S)
+            after, _ = counters.read(disks)
     assert after[disk] == before[disk]
     assert after[other] == (before[other][0], before[other][1] + 30)
 
@@ -235,20 +234,29 @@ def test_counters_are_opened_again_when_disks_or_cpus_change(
     online.parent.mkdir(parents=True)
     online.write_text("0\n")
     (sysfs / "kernel").symlink_to(roots.sysfs / "kernel")
+    (sysfs / "dev").symlink_to("/sys/dev")
     disks = {disk: number_of(disk)}
-    counters = DataWriteCounters(Roots(sysfs=sysfs), {})
-    openings = [counters.read(disks)[0][disk][0] for _ in range(2)]
-    online.write_text(Path("/sys/devices/system/cpu/online").read_text(encoding="ascii"))
-    writes_with_fdatasync(disk, 10)
-    openings += [counters.read(disks)[0][disk][0] for _ in range(2)]
-    openings.append(counters.read({disk: number_of(disk), "vdz": (4000, 0)})[0][disk][0])
-    assert counters.read({}) == ({}, {})
-    openings.append(counters.read(disks)[0][disk][0])
-    counters.close()
+    with counting(Roots(sysfs=sysfs)) as counters:
+        openings = [read_once_open(counters, disks)[disk][0] for _ in range(2)]
+        online.write_text(Path("/sys/devices/system/cpu/online").read_text(encoding="ascii"))
+        writes_with_fdatasync(disk, 10)
+        openings += [read_once_open(counters, disks)[disk][0] for _ in range(2)]
+        other = {disk: number_of(disk), "another": another_than(disk)}
+        openings.append(read_once_open(counters, other)[disk][0])
+        assert counters.read({}) == ({}, {})
+        openings.append(read_once_open(counters, disks)[disk][0])
     if os.cpu_count() != 1:
         assert openings[:4] == [1, 1, 2, 2]
     assert openings[4] == openings[3] + 1
     assert openings[5] > openings[4]
+
+
+def another_than(disk: str) -> tuple[int, int]:
+    """Return the number of any other block device."""
+    own = ":".join(map(str, number_of(disk)))
+    found = next(each.name for each in Path("/sys/dev/block").iterdir() if each.name != own)
+    major, minor = found.split(":")
+    return int(major), int(minor)
 
 
 def descriptors() -> int:
@@ -256,27 +264,27 @@ def descriptors() -> int:
 
 
 def test_events_that_cannot_be_opened_leave_nothing_open(roots: Roots) -> None:
-    tracepoint = int((roots.sysfs / TRACEPOINT).read_text())
+    tracepoint = int((roots.sysfs / TRACEPOINT / "id").read_text())
     for cpu, text, code in ((4000, "dev==1", errno.ENODEV), (0, "nonsense==1", errno.EINVAL)):
         before = descriptors()
         with pytest.raises(OSError, match=r".") as failed:
-            EventGroup(cpu, tracepoint, [text])
+            open_counters(cpu, tracepoint, ["dev==2", text])
         assert failed.value.errno in {code, errno.EINVAL}
         assert descriptors() == before
-    group = EventGroup(0, tracepoint, ["dev==1", "dev==2"])
-    assert group.read() == (0, 0)
-    group.close()
+    opened = open_counters(0, tracepoint, ["dev==1", "dev==2"])
+    assert EventGroup(opened).read() == (0, 0)
+    close_all(opened)
 
 
-def test_number_of_the_tracepoint_as_a_credential(roots: Roots, disk: str, tmp_path: Path) -> None:
+def test_format_of_the_tracepoint_as_a_credential(roots: Roots, disk: str, tmp_path: Path) -> None:
     directory = tmp_path / "credentials"
     directory.mkdir()
-    shutil.copyfile(roots.sysfs / TRACEPOINT, directory / CREDENTIAL)
-    counters = DataWriteCounters(Roots(), {"CREDENTIALS_DIRECTORY": str(directory)})
-    counts, problems = counters.read({disk: number_of(disk)})
-    counters.close()
-    assert problems == {}
-    assert counts[disk][0] == 1
+    shutil.copyfile(roots.sysfs / TRACEPOINT / "format", directory / COMPLETED)
+    number = ":".join(map(str, number_of(disk)))
+    prepared = plan(EventsRequest("data_writes", (number,)), EventFiles(Roots(), directory))
+    for _, opened in prepared.open():
+        assert EventGroup(opened).read() == (0,)
+        close_all(opened)
 
 
 def test_recording_with_exact_counts_and_without(roots: Roots, disk: str, tmp_path: Path) -> None:
@@ -342,28 +350,3 @@ def test_unprivileged_process_goes_on_without(roots: Roots, disk: str, tmp_path:
     text = explained(roots, disk, tmp_path, *unprivileged)
     assert "only known between two bounds. They were not counted exactly" in text
     assert "Permission denied" in text
-
-
-@pytest.mark.in_check
-def test_fio_does_not_inherit_the_capability() -> None:
-    """The sandbox clears what the drop-in for exact counts gives to the daemon."""
-    if os.geteuid() != 0:
-        pytest.skip("NOT TESTED: a process with one capability needs root")
-    status = ("grep", "CapEff", "/proc/self/status")
-    grep = shutil.which(status[0])
-    assert grep is not None
-    one = "--securebits=+noroot --inh-caps=-all,+perfmon --ambient-caps=-all,+perfmon"
-    program = (
-        "import os; from disksla.fio.sandbox import ProcessLimits, sandbox_command as command;"
-        " limits = ProcessLimits(os.getppid(), None, 2**30, gentle=False);"
-        f" arguments = command(limits, {(grep, *status[1:])!r}); os.execv(arguments[0], arguments)"
-    )
-    direct = capability("setpriv", *one.split(), *status)
-    sandboxed = capability("setpriv", *one.split(), sys.executable, "-c", program)
-    assert (direct, sandboxed) == (1 << CAP_PERFMON, 0)
-
-
-def capability(*command: str) -> int:
-    """Return the effective capabilities that a command prints."""
-    finished = subprocess.run(command, capture_output=True, text=True, check=True)
-    return int(finished.stdout.split()[1], 16)

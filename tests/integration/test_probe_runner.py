@@ -19,8 +19,8 @@ from disksla.fio.scratch_file import SCRATCH_DIRECTORY
 from disksla.fio.scratch_file_rules import ScratchFileError
 from disksla.limits.limits import NO_LIMITS
 from disksla.pipeline.probe_results import ProbeResult, quantile_s
-from disksla.probes.plan import ProbePlan, plan_probe
-from disksla.probes.runner import (
+from disksla.probes.probe_plan import ProbePlan, plan_probe
+from disksla.probes.probe_runner import (
     ProbeContext,
     file_directory,
     is_suspended,

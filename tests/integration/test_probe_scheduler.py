@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from disksla.config.device_pattern import DevicePattern
+from disksla.config.fields import DevicePattern
 from disksla.config.settings import DiscoverySettings, ProbeEntry, Settings, StateSettings
 from disksla.disks.inventory import read_disks
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.sampler import Sampler
 from disksla.pipeline.state import State
-from disksla.probes.scheduler import ProbeScheduler
+from disksla.probes.probe_scheduler import ProbeScheduler
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots
 from disksla.system.scheduler import JobTimes, Scheduler

@@ -18,6 +18,7 @@ from disksla.limits.examples import check_examples
 from disksla.limits.rules import Clamp, Provisioned
 from disksla.limits.terms import Provision, Terms
 from disksla.schema.yaml_file import MAX_FILE_BYTES
+from support.examples import scaled
 
 CATALOG = load_catalog()
 ROWS = pytest.mark.parametrize("row", CATALOG.rows, ids=lambda row: row.id)
@@ -76,6 +77,7 @@ LIMITED = [row for row in CATALOG.rows if row.budget]
 
 
 @pytest.mark.parametrize("row", LIMITED, ids=lambda row: row.id)
+@scaled(40)
 @given(st.integers(1, 2**48), st.integers(1, 2**48), st.data())
 def test_limits_do_not_decrease_with_size(
     row: Terms, one: int, other: int, data: st.DataObject

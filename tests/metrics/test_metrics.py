@@ -7,25 +7,30 @@ from typing import Any
 
 import msgspec
 import pytest
+from prometheus_client import ProcessCollector
 
+from disksla.config import UnusedEntry
+from disksla.consumers import NO_CONSUMERS, Consumption
+from disksla.ebs import Reading
+from disksla.ebs.statistics import parse
 from disksla.histogram import Histogram
 from disksla.limits.derive import derive_limits
 from disksla.limits.limits import Limits, Rates, build_limits
 from disksla.limits.machine import SharedLimits
 from disksla.limits.terms import Terms
 from disksla.metrics.collector import SnapshotCollector, make_registry
-from disksla.metrics.disk_metrics import DISK_METRICS
-from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Labelled, Metric, Value
-from disksla.metrics.probe_metrics import PROBE_METRICS
-from disksla.metrics.provider_metrics import PROVIDER_METRICS
 from disksla.metrics.render import render_metrics
-from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS
-from disksla.metrics.verification_metrics import VERIFICATION_METRICS
+from disksla.pipeline.probe_results import ProbeResult
+from disksla.pipeline.snapshot import Snapshot, TermsSnapshot
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.diskstats import Counters
 from disksla.procfs.iowait import HostWait
 from disksla.provider_count.agreement import Agreement, agreement_of
+from disksla.provider_count.provider_state import ProviderState
+from disksla.verdict import Ceiling, Throttle
+from metrics_page import METRICS, OF_DISKS, OF_THE_MACHINE, PAGE, documented
+from support.ebs_pages import Page
 from support.reports import RESULTS, a_report
 from support.simulated_host import CATALOG
 from support.snapshots import (
@@ -40,18 +45,9 @@ from support.snapshots import (
     view,
 )
 
-DISK_ROWS = {metric.name: metric for metric in (*DISK_METRICS, *PROVIDER_METRICS, *PROBE_METRICS)}
-REPORT_ROWS = {metric.name: metric for metric in VERIFICATION_METRICS}
-SAMPLER_ROWS = {metric.name: metric for metric in SAMPLER_METRICS}
-MACHINE_ROWS = {metric.name: metric for metric in MACHINE_METRICS}
-BUILD_ROWS = {metric.name: metric for metric in BUILD_METRICS}
-ALL: dict[str, Metric[Any]] = {
-    **DISK_ROWS,
-    **REPORT_ROWS,
-    **SAMPLER_ROWS,
-    **BUILD_ROWS,
-    **MACHINE_ROWS,
-}
+DISK_ROWS = {metric.name: metric for metric in OF_DISKS}
+MACHINE_ROWS = {metric.name: metric for metric in OF_THE_MACHINE}
+ALL: dict[str, Metric[Any]] = {metric.name: metric for metric in METRICS}
 
 
 def labelled(value: Value) -> Labelled:
@@ -70,40 +66,70 @@ def test_group_without_limits_of_a_kind_has_no_sample_of_it() -> None:
 
 
 def test_names_are_unique() -> None:
-    tables = (
-        DISK_METRICS,
-        PROVIDER_METRICS,
-        PROBE_METRICS,
-        VERIFICATION_METRICS,
-        SAMPLER_METRICS,
-        BUILD_METRICS,
-        MACHINE_METRICS,
-    )
-    assert len(ALL) == sum(map(len, tables))
+    assert len(ALL) == len(METRICS)
 
 
-def test_page_of_every_kind_of_disk(golden: Callable[[Path, str], None]) -> None:
-    """A disk with burst credits, one with probes, one of which nothing is known, and a machine."""
+CONSUMPTION = Consumption("vdc", "postgresql.service", "postgres", requests=9, bytes=36864)
+
+
+def everything() -> Snapshot:
+    """Return a disk with burst credits, one of which all is known, an unknown one, and a group."""
     bursting = msgspec.structs.replace(
         disk_view(limits=BURST_LIMITS), credits=(IOPS_CREDITS, BYTE_CREDITS), groups=("ebs",)
     )
     probed = probed_disk_view()
-    named = msgspec.structs.replace(probed.disk, name="vdc", serial="judged")
-    disks = (bursting, msgspec.structs.replace(probed, disk=named), unknown_disk_view())
+    page = Reading("vdc", "judged", 5.0, parse(Page().written()))
+    failed = ProbeResult(
+        device="vdc", kind="write-latency", timestamp_s=1764000000.0, failure="timeout"
+    )
+    known = msgspec.structs.replace(
+        probed,
+        disk=msgspec.structs.replace(probed.disk, name="vdc", serial="judged", csi_driver="csi"),
+        probes={**probed.probes, "write-latency": probed.probes["write-latency"].plus(failed)},
+        ceiling=Ceiling(Throttle("base", "iops"), 300.0, 300.0 * 4096, 0.1),
+        provider=ProviderState().plus(page).counted("reset"),
+        provider_is_current=True,
+        agreement=Agreement(),
+        data_writes=7,
+        usual_latency_s={"read": 0.002},
+        consumers=NO_CONSUMERS.plus(
+            (0.0, 1.0), [CONSUMPTION], is_throttled=True, may_be_named=None
+        ),
+    )
+    terms = TermsSnapshot(
+        as_of_timestamp_s={"api": 1763900000.0},
+        expiry_timestamp_s={"api": 1764100000.0},
+        unused=(UnusedEntry("file", "terms.d/a.yml: line 3", "unmatched", "serial: x"),),
+        failures={("api", "denied"): 1},
+    )
+    shown = view(bursting, known, unknown_disk_view(), groups=(group_view(),))
+    return msgspec.structs.replace(shown, profile="full", terms=terms)
+
+
+def page_of_everything() -> list[str]:
     reports = {"serial:judged": a_report(*RESULTS)}
-    shown = msgspec.structs.replace(view(*disks, groups=(group_view(),)), profile="full")
-    collector = SnapshotCollector(lambda: shown, lambda: ABOUT, lambda: reports)
-    body = render_metrics(make_registry(collector)).body.decode()
-    samples = (line for line in body.splitlines() if not line.startswith("#"))
+    registry = make_registry(SnapshotCollector(everything, lambda: ABOUT, lambda: reports))
+    ProcessCollector(registry=registry)
+    return render_metrics(registry).body.decode().splitlines()
+
+
+def test_page_of_every_kind_of_disk(golden: Callable[[Path, str], None]) -> None:
+    samples = (line for line in page_of_everything() if not line.startswith(("#", "process_")))
     short = [line for line in samples if "_bucket{" not in line]
     golden(Path(__file__).parent / "page.prom", "\n".join(short) + "\n")
+
+
+def test_documented_metrics_are_those_that_are_published() -> None:
+    """One that is gone is gone from the queries of users: docs/metrics.md is what they rely on."""
+    published = {line.split()[2] for line in page_of_everything() if line.startswith("# TYPE ")}
+    assert published == documented(PAGE.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_row_follows_naming_rules(name: str) -> None:
     row = ALL[name]
     assert re.fullmatch(r"disksla_[a-z]+(_[a-z]+)*", row.name)
-    assert row.name.endswith("_total") == (row.kind == "counter")
+    assert not (row.is_histogram and row.name.endswith("_total"))
     assert not re.search(r"(_bucket|_count|_sum|_created|_ms|_percent)$", row.name)
     assert row.help[0].isupper()
     assert row.help.endswith(".")

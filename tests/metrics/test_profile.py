@@ -10,11 +10,10 @@ from disksla.metrics.collector import SnapshotCollector, rows_by_profile
 from disksla.metrics.profile import PROFILES, rows_of
 from disksla.pipeline.snapshot import Snapshot
 from disksla.procfs.diskstats import Counters
-from metrics_page import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
+from metrics_page import METRICS, OF_DISKS
 from support.examples import scaled
 from support.snapshots import ABOUT, disk_view, group_view, probed_disk_view, view, views
 
-ALL = (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON)
 Series = tuple[str, frozenset[tuple[str, str]]]
 
 
@@ -41,7 +40,7 @@ def test_a_smaller_profile_has_fewer_series_with_the_same_values(shown: Snapshot
 def test_rows_say_what_smaller_profiles_have() -> None:
     assert rows_of(OF_DISKS, "full") == OF_DISKS
     assert set(rows_by_profile()) == set(PROFILES)
-    for metric in ALL:
+    for metric in METRICS:
         for profile, buckets in metric.buckets.items():
             assert metric.kind == "histogram"
             assert PROFILES.index(profile) >= PROFILES.index(metric.profile)
@@ -85,7 +84,7 @@ def test_sum_and_count_come_together() -> None:
     shown = view(probed_disk_view(), groups=(group_view(),))
     for profile in PROFILES:
         found = names(shown, profile)
-        for metric in ALL:
+        for metric in METRICS:
             if metric.kind == "histogram":
                 present = [f"{metric.name}_{each}" in found for each in ("sum", "count", "bucket")]
                 assert present in ([True] * 3, [False] * 3) or (

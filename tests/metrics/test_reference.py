@@ -1,14 +1,20 @@
 """docs/metrics.md."""
 
-from pathlib import Path
+import pytest
 
-from metrics_page import reference
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
+from metrics_page import PAGE, reference, rewritten
 
 
 def test_document_is_up_to_date() -> None:
-    assert DOCUMENT.read_text() == reference(), "run `make docs`"
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run `make docs`"
+
+
+def test_metric_of_the_document_does_not_vanish() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert rewritten(page) == page
+    row = "| `disksla_former_total` | counter | `device` | lean | Requests. |"
+    with pytest.raises(SystemExit, match=": disksla_former_total gone from"):
+        rewritten(f"{page}{row}\n")
 
 
 def test_rows_of_a_table_have_the_same_cells() -> None:

@@ -121,6 +121,7 @@ def test_schemas_of_kubernetes(
     [
         "detect.kubernetes.enable=true",
         "ebs.enable=true",
+        "events.capability=ALL",
         "detect.kubernetes.intervalSeconds=5",
         "detect.kubernetes.cinder=x; reboot",
         "detect.cloud.provider=other",
@@ -140,7 +141,7 @@ def test_without_detection_nothing_of_the_cluster_is_used(helm: str) -> None:
     found = documents(render(helm, "--set", "detect.kubernetes.enabled=false"))
     assert found.keys() == {"ServiceAccount", "ConfigMap", "DaemonSet"}
     pod = found["DaemonSet"]["spec"]["template"]["spec"]
-    assert [each["name"] for each in pod["containers"]] == ["disksla"]
+    assert [each["name"] for each in pod["containers"]] == ["disksla", "events"]
     assert not [each for each in pod["volumes"] if "projected" in each or each["name"] == "terms"]
 
 
@@ -157,6 +158,24 @@ def test_one_container_is_privileged_and_only_if_asked_for(helm: str) -> None:
     others[0]["volumeMounts"].remove(socket)
     assert others == before["containers"]
     assert not any(each["name"] in {"ebs", "dev"} for each in before["volumes"])
+
+
+@pytest.mark.parametrize("capability", ["PERFMON", "SYS_ADMIN"])
+def test_one_container_has_a_capability_and_only_if_wanted(helm: str, capability: str) -> None:
+    def containers(option: str) -> list[dict[str, Any]]:
+        template = documents(render(helm, "--set", option))["DaemonSet"]["spec"]["template"]
+        found: list[dict[str, Any]] = template["spec"]["containers"]
+        return found
+
+    [daemon, events, *others] = containers(f"events.capability={capability}")
+    assert events["name"] == "events"
+    assert events["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": [capability]}
+    assert not any("add" in each["securityContext"]["capabilities"] for each in (daemon, *others))
+    socket = {"name": "events", "mountPath": "/run/disksla-events"}
+    assert socket in events["volumeMounts"]
+    assert all(each["readOnly"] for each in events["volumeMounts"] if each != socket)
+    daemon["volumeMounts"].remove(socket)
+    assert containers("events.enabled=false") == [daemon, *others]
 
 
 def test_account_of_the_operator(helm: str) -> None:

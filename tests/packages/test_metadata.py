@@ -119,6 +119,9 @@ def test_packages_install_every_systemd_file() -> None:
         "disksla-detect.timer",
         "disksla-detect.default",
         "disksla-ebs.service",
+        "disksla-events.socket",
+        "disksla-events@.service",
+        "disksla-events@.service.d",
         "90-disksla-detect.rules",
     }
     assert files == expected, "update packaging/tree, debian/install and the spec too"

@@ -91,9 +91,11 @@ def test_only_detection_has_the_token_and_no_container_has_the_directory_of_kube
     ]
     assert users == ["detect-kubernetes"]
     paths = {each["hostPath"]["path"] for each in specification["volumes"] if "hostPath" in each}
-    assert paths == {"/proc", "/sys", "/run/udev"}
-    securities = [each["securityContext"] for each in containers().values()]
-    assert all(security == securities[0] for security in securities)
+    assert paths == {"/proc", "/sys", "/run/udev", "/var/log/containers"}
+    securities = {name: each["securityContext"] for name, each in containers().items()}
+    helper = securities.pop("events")
+    assert helper["capabilities"] == {"drop": ["ALL"], "add": ["PERFMON"]}
+    assert all(security == securities["disksla"] for security in securities.values())
 
 
 def test_daemon_reads_what_detection_writes() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from disksla.config.settings import Settings
 from disksla.config.settings_file import terms_directories
+from disksla.doctor.unit import parse_unit
 from support.daemon_process import DISKSLA
 
 SYSTEMD = Path(__file__).resolve().parent.parent.parent / "systemd"
@@ -19,15 +20,18 @@ UNITS = (
     "disksla-detect.service",
     "disksla-detect.timer",
     "disksla-ebs.service",
+    "disksla-events.socket",
+    "disksla-events@.service",
 )
 DROP_INS = sorted((SYSTEMD / "disksla-exporter.service.d").glob("*.conf"))
-MAX_EXPOSURE_OF_OTHERS = {"disksla-detect.service": 1.7, "disksla-ebs.service": 1.5}
-MAX_EXPOSURE = {
-    "": 1.5,
-    "10-probe-devices.conf": 1.9,
-    "20-probe-files.conf": 1.5,
-    "30-count-data-writes.conf": 1.9,
+PERFMON_ONLY = SYSTEMD / "disksla-events@.service.d" / "10-perfmon-only.conf"
+ALL_DROP_INS = [*DROP_INS, PERFMON_ONLY]
+MAX_EXPOSURE_OF_OTHERS = {
+    "disksla-detect.service": 1.7,
+    "disksla-ebs.service": 1.5,
+    "disksla-events@.service": 1.3,
 }
+MAX_EXPOSURE = {"": 1.5, "10-probe-devices.conf": 1.9, "20-probe-files.conf": 1.5}
 """Highest exposure in `systemd-analyze security`, by drop-in; 10 is the worst. systemd 252 reports
 0.2 less for each."""
 
@@ -56,14 +60,15 @@ def installed(tmp_path: Path, *drop_ins: Path) -> list[str]:
         text = (SYSTEMD / name).read_text()
         (tmp_path / name).write_text(text.replace("/usr/bin/disksla", str(program)))
     for drop_in in drop_ins:
-        directory = tmp_path / "disksla-exporter.service.d"
+        directory = tmp_path / drop_in.parent.name
         directory.mkdir(exist_ok=True)
-        shutil.copy(drop_in, directory)
+        if drop_in.parent != directory:
+            shutil.copy(drop_in, directory)
     return [str(tmp_path / name) for name in UNITS]
 
 
 @needs_systemd
-@pytest.mark.parametrize("drop_ins", [[], DROP_INS], ids=["alone", "with-drop-ins"])
+@pytest.mark.parametrize("drop_ins", [[], ALL_DROP_INS], ids=["alone", "with-drop-ins"])
 def test_units_pass_verification(tmp_path: Path, drop_ins: list[Path]) -> None:
     verified = analyze("verify", *installed(tmp_path, *drop_ins))
     assert (verified.returncode, verified.stderr, verified.stdout) == (0, "", "")
@@ -71,7 +76,8 @@ def test_units_pass_verification(tmp_path: Path, drop_ins: list[Path]) -> None:
 
 @needs_systemd
 def test_verification_finds_a_wrong_directive(tmp_path: Path) -> None:
-    drop_in = tmp_path / "wrong.conf"
+    drop_in = tmp_path / "disksla-exporter.service.d" / "wrong.conf"
+    drop_in.parent.mkdir()
     drop_in.write_text("[Service]\nPrivateDevice=yes\n")
     verified = analyze("verify", *installed(tmp_path, drop_in))
     assert "PrivateDevice" in verified.stderr
@@ -123,6 +129,14 @@ def test_the_helper_has_one_capability_and_one_class_of_devices() -> None:
     assert {"PrivateNetwork=yes", "RestrictAddressFamilies=AF_UNIX"} <= {*lines}
 
 
+def test_the_drop_in_takes_one_of_two_capabilities() -> None:
+    unit = (SYSTEMD / "disksla-events@.service").read_text()
+    both = "CAP_PERFMON CAP_SYS_ADMIN"
+    assert f"\nCapabilityBoundingSet={both}\nAmbientCapabilities={both}\n" in unit
+    values = parse_unit([unit, PERFMON_ONLY.read_text()])
+    assert values["CapabilityBoundingSet"] == values["AmbientCapabilities"] == ("CAP_PERFMON",)
+
+
 def exposure_of(service: str) -> float:
     report = analyze("security", "--offline=true", "--no-pager", service).stdout
     exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", report)
@@ -135,7 +149,7 @@ def test_exposure_of_every_drop_in_is_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [*sorted(SYSTEMD.glob("*.service")), *DROP_INS], ids=lambda path: path.name
+    "path", [*sorted(SYSTEMD.glob("*.service")), *ALL_DROP_INS], ids=lambda path: path.name
 )
 def test_every_directive_has_a_comment(path: Path) -> None:
     """Directives that share a comment follow each other; a few need none."""

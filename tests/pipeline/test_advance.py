@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumBurst, SumTerms
-from disksla.config.device_pattern import DevicePattern
+from disksla.config.fields import DevicePattern
 from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, ProbeEntry, Settings
 from disksla.credits.account import CreditLevel
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals

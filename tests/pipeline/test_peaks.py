@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.interval.interval import Interval
-from disksla.pipeline.peaks import KEPT_S, Peak, highest, with_peak
+from disksla.pipeline.peaks import KEPT_S, Peak, Traffic, highest, with_peak
 
 
 def window(end_s: float, reads: int = 0, writes: int = 0) -> Interval:
@@ -14,8 +14,8 @@ def window(end_s: float, reads: int = 0, writes: int = 0) -> Interval:
 def test_peak_is_kept_for_a_minute() -> None:
     peaks = with_peak((), window(100.1, reads=500))
     peaks = with_peak(peaks, window(100.2, reads=1, writes=7))
-    assert highest(peaks, now_s=159.9) == Peak(159, 5000, 70, 5000 * 4096, 0)
-    assert highest(peaks, now_s=161.0) == Peak(161)
+    assert highest(peaks, now_s=159.9) == Traffic(5000, 70, 5000 * 4096, 0)
+    assert highest(peaks, now_s=161.0) == Traffic()
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10**6)), max_size=80))

@@ -8,7 +8,7 @@ from disksla.config.settings import ProbeEntry, ProbeKind
 from disksla.fio.result import DirectionResult, FioResult, LatencyBin
 from disksla.limits.limits import NO_LIMITS
 from disksla.pipeline.probe_results import Skip, quantile_s
-from disksla.probes.plan import failed_result, measured_result, plan_probe, skipped_result
+from disksla.probes.probe_plan import failed_result, measured_result, plan_probe, skipped_result
 from disksla.units import MIB
 
 BINS = (LatencyBin(0.001, 90), LatencyBin(0.002, 9), LatencyBin(0.5, 1))

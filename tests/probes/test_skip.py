@@ -10,7 +10,7 @@ from disksla.config.settings import DiskEntry, DiskMatch, ProbeEntry, Settings
 from disksla.credits.account import CreditLevel
 from disksla.pipeline.probe_results import SKIP_REASONS, ProbeTotals, SkipReason
 from disksla.pipeline.snapshot import DiskSnapshot, take_snapshot
-from disksla.probes.plan import ProbePlan, plan_probe
+from disksla.probes.probe_plan import ProbePlan, plan_probe
 from disksla.probes.skip import OBSERVATION_S, SnapshotPair, observation_s, skip_reasons
 from disksla.units import MIB
 from support.simulated_host import Machine, a_disk

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.procfs.pressure import parse_pressure_s
+from disksla.procfs.iowait import parse_pressure_s
 
 TEXT = """\
 some avg10=0.81 avg60=3.79 avg300=1.40 total=4940862

@@ -6,18 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.prometheus.query import Series
-from disksla.prometheus.step import (
-    IOWAIT_SECONDS,
-    READS,
-    THROTTLED_SECONDS,
-    VERDICT_SECONDS,
-    Facts,
-    Step,
-    scrapes_of,
-    steps_between,
-    within,
-)
-from disksla.report.totals import totals_of
+from disksla.prometheus.step import CounterName, Facts, Step, scrapes_of, steps_between, within
+from disksla.report.step_totals import totals_of
 from support.report_series import START_S, TARGET, DiskSeries
 
 
@@ -42,8 +32,8 @@ def test_facts_are_those_of_the_scrape() -> None:
 def test_seconds_by_verdict_and_limit() -> None:
     disk = DiskSeries()
     disk.scrape()
-    disk.counts(THROTTLED_SECONDS, 20.0, "iops")
-    disk.counts(THROTTLED_SECONDS, 5.0, "machine_iops")
+    disk.counts(CounterName.THROTTLED_SECONDS, 20.0, "iops")
+    disk.counts(CounterName.THROTTLED_SECONDS, 5.0, "machine_iops")
     disk.does(met=10.0, below=3.0, stalled=2.0, throttled=25.0)
     [step] = steps_of(disk.series)
     assert step.seconds == step.assessed_s == 60
@@ -63,13 +53,13 @@ def test_all_counters_of_a_disk_are_reset_together() -> None:
     disk.does(met=50.0)
     step = steps_of(disk.series)[-1]
     assert step.is_reset
-    assert step.of(VERDICT_SECONDS, "met") == 50, "more than before, and reset all the same"
-    assert step.of(VERDICT_SECONDS, "idle") == 10
+    assert step.of(CounterName.VERDICT_SECONDS, "met") == 50, "more than before, but reset"
+    assert step.of(CounterName.VERDICT_SECONDS, "idle") == 10
 
 
 def test_a_counter_that_was_rounded_was_not_reset() -> None:
-    idle = TARGET | {"__name__": VERDICT_SECONDS, "verdict": "idle"}
-    met = TARGET | {"__name__": VERDICT_SECONDS, "verdict": "met"}
+    idle = TARGET | {"__name__": CounterName.VERDICT_SECONDS, "verdict": "idle"}
+    met = TARGET | {"__name__": CounterName.VERDICT_SECONDS, "verdict": "met"}
     values = [(0.0, "86400.123456"), (60.0, "86400.12345"), (120.0, "86460.12345")]
     first, second = steps_of(
         [Series(idle, values), Series(met, [(each, "7") for each, _ in values])]
@@ -82,14 +72,14 @@ def test_a_counter_that_was_rounded_was_not_reset() -> None:
 def test_a_counter_that_appears_started_at_zero() -> None:
     disk = DiskSeries()
     disk.scrape()
-    disk.counts(THROTTLED_SECONDS, 30.0, "unknown")
-    disk.counts(READS, 1e9)
+    disk.counts(CounterName.THROTTLED_SECONDS, 30.0, "unknown")
+    disk.counts(CounterName.READS, 1e9)
     disk.does()
-    disk.counts(THROTTLED_SECONDS, 3600.0, "machine_iops")
+    disk.counts(CounterName.THROTTLED_SECONDS, 3600.0, "machine_iops")
     disk.does()
     first, second = steps_of(disk.series)
-    assert first.of(THROTTLED_SECONDS, "unknown") == 30
-    assert first.of(READS) == 0, "of others it cannot be said"
+    assert first.of(CounterName.THROTTLED_SECONDS, "unknown") == 30
+    assert first.of(CounterName.READS) == 0, "of others it cannot be said"
     assert not second.is_throttled, "more than the time that has passed"
 
 
@@ -97,7 +87,7 @@ def test_iowait_that_is_not_counted_is_not_zero() -> None:
     disk = DiskSeries()
     disk.scrape()
     disk.does()
-    disk.counts(IOWAIT_SECONDS, 0.0)
+    disk.counts(CounterName.IOWAIT_SECONDS, 0.0)
     disk.does(2)
     assert [totals_of([step], 60.0).throttled_iowait_s for step in steps_of(disk.series)] == [
         None,
@@ -107,18 +97,20 @@ def test_iowait_that_is_not_counted_is_not_zero() -> None:
 
 
 def test_scrapes_without_a_verdict_are_left_out() -> None:
-    reads = Series(TARGET | {"__name__": READS}, [(START_S - 60.0, "5")])
+    reads = Series(TARGET | {"__name__": CounterName.READS}, [(START_S - 60.0, "5")])
     disk = DiskSeries()
     disk.scrape()
     disk.does()
     assert len(steps_of([reads, *disk.series])) == 1
     assert steps_of([reads]) == []
-    assert steps_of([Series(TARGET | {"__name__": VERDICT_SECONDS}, [(1.0, "1")])]) == []
+    alone = Series(TARGET | {"__name__": CounterName.VERDICT_SECONDS}, [(1.0, "1")])
+    assert steps_of([alone]) == []
 
 
 def test_a_disk_without_info_has_no_facts() -> None:
     verdicts = Series(
-        TARGET | {"__name__": VERDICT_SECONDS, "verdict": "idle"}, [(0.0, "0"), (60.0, "60")]
+        TARGET | {"__name__": CounterName.VERDICT_SECONDS, "verdict": "idle"},
+        [(0.0, "0"), (60.0, "60")],
     )
     [step] = steps_of([verdicts])
     assert step.facts == Facts()
@@ -149,7 +141,7 @@ def test_increases_add_up(done: list[tuple[float, str, bool]], cut: int) -> None
         expected[verdict] = expected.get(verdict, 0.0) + every_s
     steps = steps_of(disk.series)
     for verdict, seconds in expected.items():
-        found = [step.of(VERDICT_SECONDS, verdict) for step in steps]
+        found = [step.of(CounterName.VERDICT_SECONDS, verdict) for step in steps]
         assert sum(found) <= seconds
         if not any(restarts for _, _, restarts in done):
             assert sum(found) == seconds

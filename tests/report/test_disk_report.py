@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from functools import cache
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -15,11 +16,11 @@ from msgspec.structs import replace
 from disksla.prometheus import Selection, find_disks
 from disksla.prometheus.period import Period
 from disksla.prometheus.query import Series
-from disksla.prometheus.step import COUNTERS, FACTS
+from disksla.prometheus.step import FACTS, CounterName
 from disksla.report import Report, read_history, report_csv, report_of, report_text
+from disksla.report.compliance_html import report_html
 from disksla.report.document import DiskReport, Recorded
 from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
-from disksla.report.report_html import report_html
 from support.example_report import ADDRESS, ALL, DAY, a_day, extra, reported
 from support.exchanges import answered
 from support.html_page import HtmlPage
@@ -36,6 +37,14 @@ def report() -> Report:
     quiet.scrape()
     quiet.does(1439, met=1.0)
     return reported([*a_day().series, *extra(), *quiet.series])
+
+
+A_DAY = a_day().series
+
+
+@cache
+def the_day() -> Report:
+    return reported(A_DAY)
 
 
 def of(report: Report, device: str = "vdb") -> DiskReport:
@@ -172,13 +181,13 @@ def test_recorded_seconds_are_asked_for() -> None:
 )
 def test_periods_add_up(cuts: tuple[int, ...]) -> None:
     """What is counted in a period is what is counted in its parts."""
-    series = a_day().series
+    series = A_DAY
     ends = [0, *cuts, 86_400]
     parts = [
         of(reported(series, Period(START_S + start_s, START_S + end_s))).totals
         for start_s, end_s in pairwise(ends)
     ]
-    whole = of(reported(series)).totals
+    whole = of(the_day()).totals
     assert sum(part.proven_s for part in parts) == pytest.approx(whole.proven_s)
     assert sum(part.assessed_s for part in parts) == pytest.approx(whole.assessed_s)
 
@@ -263,7 +272,7 @@ def test_same_series_make_the_same_bytes(report: Report) -> None:
     assert again == report
 
 
-_NAMES = st.sampled_from((*COUNTERS, *FACTS, *EVIDENCE, *VERIFICATION, *OF_DAEMON))
+_NAMES = st.sampled_from((*CounterName, *FACTS, *EVIDENCE, *VERIFICATION, *OF_DAEMON))
 _VALUES = st.one_of(st.floats(), st.floats(-10, 1e4), st.integers(0, 3).map(float)).map(repr)
 _SERIES = st.builds(
     lambda name, label, value, samples: Series(

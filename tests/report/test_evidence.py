@@ -2,8 +2,11 @@
 
 import pytest
 
-from disksla.report.document import VerificationTest
+from disksla.prometheus.query import Series
+from disksla.report.compliance_wording import consumers_text
+from disksla.report.document import ConsumerEvidence, VerificationTest
 from disksla.report.evidence import (
+    consumers_of,
     credits_of,
     probe_steps,
     probes_around,
@@ -91,3 +94,32 @@ def test_gaps_of_the_daemon_are_counted_across_restarts() -> None:
         gauge("disksla_gaps_total", [(0, 5), (300, 5)], reason="reset"),
     ]
     assert sampling_gaps(series) == {"late": 3}
+
+
+def of_consumer(unit: str, consumer: str, *values: float, program: str = "") -> Series:
+    labels = {"__name__": f"disksla_consumer_{unit}_total", "consumer": consumer}
+    points = [(300.0 * step, repr(value)) for step, value in enumerate(values)]
+    return Series(labels | {"program": program}, points)
+
+
+def test_who_used_a_disk() -> None:
+    """By requests and by bytes; the programs of a consumer together, and over a restart."""
+    series = [
+        of_consumer("requests", "a.service", 100.0, 130.0, 10.0, program="postgres"),
+        of_consumer("requests", "a.service", 0.0, 20.0, program="sh"),
+        of_consumer("requests", "b.service", 0.0, 40.0),
+        of_consumer("bytes", "b.service", 0.0, 90.0),
+        of_consumer("bytes", "kernel", 0.0, 10.0),
+    ]
+    found = consumers_of(series)
+    assert found == (
+        ConsumerEvidence("b.service", 0.4, 0.9),
+        ConsumerEvidence("a.service", 0.6, None),
+        ConsumerEvidence("kernel", None, 0.1),
+    )
+    assert consumers_text(found) == (
+        "used while throttled or busy: by requests 60 % a.service, 40 % b.service; by bytes"
+        " 90 % b.service, 10 % kernel"
+    )
+    assert consumers_of([]) == ()
+    assert len(consumers_of([of_consumer("bytes", f"{n}", 0.0, 1.0) for n in range(9)])) == 5

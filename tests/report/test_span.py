@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.prometheus.step import (
-    IOWAIT_SECONDS,
-    THROTTLED_SECONDS,
-    Step,
-    scrapes_of,
-    steps_between,
-)
+from disksla.prometheus.step import CounterName, Step, scrapes_of, steps_between
 from disksla.report.document import Gap
 from disksla.report.span import BREAK_S, gaps, incident_spans, throttled_spans, worst_steps
 from support.report_series import START_S, DiskSeries
@@ -52,15 +46,15 @@ def test_what_was_given_is_of_the_worst_steps() -> None:
 
 def test_throttled_times_have_their_limits_and_iowait() -> None:
     disk = DiskSeries()
-    disk.counts(IOWAIT_SECONDS, 0.0)
+    disk.counts(CounterName.IOWAIT_SECONDS, 0.0)
     disk.scrape()
     disk.does(3)
     for _ in range(2):
-        disk.counts(THROTTLED_SECONDS, 20.0, "iops")
-        disk.counts(IOWAIT_SECONDS, 4.0)
+        disk.counts(CounterName.THROTTLED_SECONDS, 20.0, "iops")
+        disk.counts(CounterName.IOWAIT_SECONDS, 4.0)
         disk.does(throttled=20.0)
     disk.does(20)
-    disk.counts(THROTTLED_SECONDS, 10.0, "unknown")
+    disk.counts(CounterName.THROTTLED_SECONDS, 10.0, "unknown")
     disk.does(throttled=10.0)
     first, second = throttled_spans(steps(disk))
     assert (first.start_timestamp_s, first.end_timestamp_s) == (START_S + 180, START_S + 300)

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumBurst, SumTerms, TimeSharedTerms
-from disksla.config.device_pattern import DevicePattern
+from disksla.config.fields import DevicePattern
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.config.settings_file import parse_settings, read_settings
 from disksla.config.terms_file import TermsContent
@@ -314,7 +314,8 @@ stat: *wrong
         ),
         (
             "f.yml:4: stat: unknown key (did you mean `state`?); expected one of: sampling,"
-            " discovery, assessment, disks, machine, probes, metrics, ebs, state, common"
+            " discovery, assessment, disks, machine, probes, metrics, ebs, state, consumers,"
+            " common"
         ),
     ]
 

@@ -10,8 +10,9 @@ from disksla.api.disks_document import (
     LiveDiskDocument,
     MachineLimitDocument,
 )
+from disksla.history.who import ConsumerShare
 from disksla.limits.limits import Rates
-from disksla.pipeline.snapshot import Traffic
+from disksla.pipeline.peaks import Traffic
 from disksla.verdict import LIMIT_KINDS, VERDICTS, Verdict
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\n\u202e\u0301\u200d\ud83d"
@@ -60,6 +61,16 @@ def disk(
         last_minute=(verdict,) * _COLUMNS,
         charts=charts(verdict),
     )
+
+
+def used(plain: LiveDiskDocument) -> LiveDiskDocument:
+    """Return a disk that three consumers used."""
+    consumers = (
+        ConsumerShare("postgresql@15-main.service", "postgres", 0.62, 0.1),
+        ConsumerShare("shop/checkout-7d9f/app", "", 0.3, 0.8),
+        ConsumerShare("kernel", "", None, 0.1),
+    )
+    return msgspec.structs.replace(plain, consumers=consumers)
 
 
 def document(*disks: LiveDiskDocument) -> DisksDocument:
@@ -111,6 +122,10 @@ disks_documents = st.builds(
             machine_limits=st.lists(
                 st.builds(MachineLimitDocument, limits=_TEXTS, load_ratio=_OPTIONAL), max_size=1
             ).map(tuple),
+            consumers=st.lists(
+                st.builds(ConsumerShare, _TEXTS, _TEXTS, _OPTIONAL, _OPTIONAL), max_size=3
+            ).map(tuple),
+            why_no_consumers=st.none() | _TEXTS,
             verdict=st.none() | _VERDICTS,
             limit=st.none() | st.sampled_from(LIMIT_KINDS),
             present=st.builds(Traffic, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS),

@@ -7,16 +7,7 @@ from disksla.prometheus import Selection, find_disks
 from disksla.prometheus import Server as Address
 from disksla.prometheus.period import Period
 from disksla.prometheus.query import Series
-from disksla.prometheus.step import (
-    IOWAIT_SECONDS,
-    LOAD_COUNT,
-    LOAD_SUM,
-    READ_BYTES,
-    READ_SECONDS,
-    READS,
-    THROTTLED_SECONDS,
-    WAIT_SECONDS,
-)
+from disksla.prometheus.step import CounterName
 from disksla.report import Report, ReportCriteria, disk_report, read_history, report_of
 from support.exchanges import answered
 from support.report_series import INFO, START_S, DiskSeries, Server, gauge
@@ -29,11 +20,11 @@ DAY = Period(START_S, START_S + 86_400)
 
 def reads(disk: DiskSeries, per_second: float, depth: float) -> None:
     """Count a minute of reads of 4 KiB before the next scrape."""
-    disk.counts(READS, 60 * per_second)
-    disk.counts(READ_BYTES, 60 * per_second * 4096)
-    disk.counts(READ_SECONDS, 60 * depth)
-    disk.counts(LOAD_SUM, 600 * per_second / 1000)
-    disk.counts(LOAD_COUNT, 600)
+    disk.counts(CounterName.READS, 60 * per_second)
+    disk.counts(CounterName.READ_BYTES, 60 * per_second * 4096)
+    disk.counts(CounterName.READ_SECONDS, 60 * depth)
+    disk.counts(CounterName.LOAD_SUM, 600 * per_second / 1000)
+    disk.counts(CounterName.LOAD_COUNT, 600)
 
 
 def a_day(info: dict[str, str] = INFO) -> DiskSeries:
@@ -41,9 +32,10 @@ def a_day(info: dict[str, str] = INFO) -> DiskSeries:
     disk = DiskSeries(info)
     disk.gauges["disksla_limit_latency_seconds"] = 0.003
     disk.gauges["disksla_verification_timestamp_seconds"] = START_S - 3600.0
-    for name in (READS, READ_BYTES, READ_SECONDS, LOAD_SUM, LOAD_COUNT, IOWAIT_SECONDS):
-        disk.counts(name, 0.0)
-    disk.counts(WAIT_SECONDS, 0.0)
+    for name in ("READS", "READ_BYTES", "READ_SECONDS", "LOAD_SUM", "LOAD_COUNT"):
+        disk.counts(CounterName[name], 0.0)
+    disk.counts(CounterName.IOWAIT_SECONDS, 0.0)
+    disk.counts(CounterName.WAIT_SECONDS, 0.0)
     disk.scrape()
     disk.does(120)
     for _ in range(30):
@@ -52,10 +44,10 @@ def a_day(info: dict[str, str] = INFO) -> DiskSeries:
     disk.does(60, unproven=30.0)
     for _ in range(20):
         reads(disk, 1000.0, 32.0)
-        disk.counts(THROTTLED_SECONDS, 30.0, "iops")
-        disk.counts(THROTTLED_SECONDS, 10.0, "machine_iops")
-        disk.counts(IOWAIT_SECONDS, 12.0)
-        disk.counts(WAIT_SECONDS, 1200.0)
+        disk.counts(CounterName.THROTTLED_SECONDS, 30.0, "iops")
+        disk.counts(CounterName.THROTTLED_SECONDS, 10.0, "machine_iops")
+        disk.counts(CounterName.IOWAIT_SECONDS, 12.0)
+        disk.counts(CounterName.WAIT_SECONDS, 1200.0)
         disk.does(throttled=40.0)
     disk.does(60)
     disk.now_s += 1800

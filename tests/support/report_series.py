@@ -9,11 +9,15 @@ import msgspec
 
 from disksla.exchange import Request, Response
 from disksla.prometheus.query import Series
-from disksla.prometheus.step import THROTTLED_SECONDS, VERDICT_SECONDS
+from disksla.prometheus.step import CounterName
 from disksla.verdict import VERDICTS
 from support.exchanges import reply
 
 TARGET = {"job": "disksla", "instance": "db-1:10056", "device": "vdb"}
+_DIVIDED_BY: Mapping[str, str] = {
+    CounterName.VERDICT_SECONDS: "verdict",
+    CounterName.THROTTLED_SECONDS: "limit",
+}
 INFO = TARGET | {
     "serial": "vol-1",
     "wwn": "",
@@ -49,7 +53,7 @@ class DiskSeries:
 
     def restart(self) -> None:
         """Start all counters at 0."""
-        self.counters = {(VERDICT_SECONDS, verdict): 0.0 for verdict in VERDICTS}
+        self.counters = {(CounterName.VERDICT_SECONDS, verdict): 0.0 for verdict in VERDICTS}
 
     def scrape(self) -> None:
         """Add a sample to each series."""
@@ -58,7 +62,7 @@ class DiskSeries:
         for name, value in self.gauges.items():
             self._add(name, target, value)
         for (name, label), value in self.counters.items():
-            by = {VERDICT_SECONDS: "verdict", THROTTLED_SECONDS: "limit"}.get(name)
+            by = _DIVIDED_BY.get(name)
             self._add(name, target | ({by: label} if by else {}), value)
 
     def _add(self, name: str, labels: Mapping[str, str], value: float) -> None:
@@ -71,7 +75,7 @@ class DiskSeries:
         for _ in range(count):
             self.now_s += self.every_s
             for verdict, each_s in seconds.items():
-                self.counters[VERDICT_SECONDS, verdict] += each_s
+                self.counters[CounterName.VERDICT_SECONDS, verdict] += each_s
             self.scrape()
 
     def counts(self, name: str, increase: float, label: str = "") -> None:

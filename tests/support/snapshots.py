@@ -14,14 +14,9 @@ from disksla.limits.assignment import Assignment
 from disksla.limits.limits import NO_LIMITS, Bucket, Budgets, Burst, Limits, Rates, build_limits
 from disksla.limits.machine import SharedLimits
 from disksla.metrics.self_metrics import BuildInfo
+from disksla.pipeline.peaks import Traffic
 from disksla.pipeline.probe_results import FAILURE_REASONS, SKIP_REASONS, ProbeResult, ProbeTotals
-from disksla.pipeline.snapshot import (
-    DiskSnapshot,
-    GroupSnapshot,
-    SamplerSnapshot,
-    Snapshot,
-    Traffic,
-)
+from disksla.pipeline.snapshot import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot
 from disksla.pipeline.totals import LOAD_BOUNDS_RATIO, VerdictTotals
 from disksla.procfs.diskstats import Counters
 from disksla.procfs.iowait import HostWait

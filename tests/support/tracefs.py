@@ -23,7 +23,7 @@ def sysfs_with_tracefs(directory: Path) -> Iterator[Roots]:
     sysfs = directory / "sys"
     tracing = sysfs / "kernel" / "tracing"
     tracing.mkdir(parents=True)
-    for name in ("class", "devices"):
+    for name in ("class", "dev", "devices"):
         (sysfs / name).symlink_to(f"/sys/{name}")
     mounted = subprocess.run(["mount", "-t", "tracefs", "none", str(tracing)], check=False)
     if mounted.returncode or not (tracing / "events/block/block_rq_complete/id").exists():

@@ -14,7 +14,7 @@ from disksla.top.line import Line, cells
 from disksla.top.order import SORT_KEYS, SortKey, limit_now, listed, verdict_now
 from disksla.top.screen import current
 from disksla.verdict import VERDICTS
-from support.documents import HOSTILE, disk, disks_documents, document, with_credits
+from support.documents import HOSTILE, disk, disks_documents, document, used, with_credits
 from support.examples import scaled
 
 LOOK = Look("asks the daemon at http://127.0.0.1:10056/metrics")
@@ -28,6 +28,7 @@ VIEWS = st.builds(
     sort=st.sampled_from(SORTS),
     selected=st.none() | st.sampled_from(("sda", "vdb", "nvme10n1", HOSTILE)),
     is_open=st.booleans(),
+    is_who=st.booleans(),
     is_help=st.booleans(),
     is_frozen=st.booleans(),
     scrolled=st.integers(0, 99),
@@ -54,7 +55,7 @@ def shown(
     return [text_of(line).rstrip() for line in screen(whole, view or View(), size, look)]
 
 
-@scaled(200)
+@scaled(100)
 @given(st.none() | disks_documents, VIEWS, SIZES, LOOKS)
 def test_any_screen_has_its_size_and_nothing_to_execute(
     whole: DisksDocument | None, view: View, size: Size, look: Look
@@ -184,6 +185,10 @@ NEW = msgspec.structs.replace(
 )  # fmt: skip
 LASTING = msgspec.structs.replace(with_credits(NEW).credits[0], exhaustion_s=None)
 BY_MACHINE = msgspec.structs.replace(disk(), limit="machine_iops")
+BANDWIDTH = msgspec.structs.replace(disk("vdc"), throttled_seconds={"machine_bandwidth": 41.0})
+WITHOUT = msgspec.structs.replace(
+    disk(), why_no_consumers="the controller io is off; switch it on"
+)
 OPENED = View(selected="vdb", is_open=True)
 LATE = LOOK._replace(problem="NO ANSWER for 9 s")
 
@@ -195,6 +200,15 @@ def test_screens(golden: Callable[[Path, str], None]) -> None:
         "narrow list": (document(with_credits(disk())), View(), Size(40, 12), LOOK),
         "list": (document(with_credits(disk())), View(), USUAL, LOOK),
         "wide list": (document(with_credits(disk()), KNOWN), View(), Size(140, 12), LOOK),
+        "list with who": (
+            document(used(disk()), used(BANDWIDTH), disk("vdd")), View(), Size(150, 12), LOOK,
+        ),
+        "who": (document(used(disk())), OPENED._replace(is_who=True), USUAL, LOOK),
+        "who: throttled": (
+            document(used(BANDWIDTH)), View("name", "vdc", is_open=True, is_who=True), USUAL, LOOK,
+        ),
+        "who: not known": (document(WITHOUT), OPENED._replace(is_who=True), Size(60, 8), LOOK),
+        "who: idle": (document(disk()), OPENED._replace(is_who=True), Size(90, 8), LOOK),
         "machine": (document(BY_MACHINE), View(), Size(80, 12), LOOK),
         "opened: machine": (document(BY_MACHINE), OPENED, Size(80, 12), LOOK),
         "opened": (document(KNOWN), OPENED, LARGE, LOOK),

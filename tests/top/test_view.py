@@ -80,6 +80,16 @@ def test_a_disk_is_opened_scrolled_and_closed() -> None:
     assert typed("enter", place=Place()) == View()
 
 
+def test_who_uses_a_disk_is_shown_and_left() -> None:
+    view = typed("down", "w")
+    assert (view.selected, view.is_open, view.is_who) == ("vdb", True, True)
+    assert typed("w", view=view) == typed("down", "enter")
+    assert typed("w", view=typed("down", "enter")) == view
+    assert typed("escape", view=view) == View(selected="vdb")
+    assert typed("h", "w", view=view) == view._replace(is_help=True)
+    assert typed("w", place=Place()) == View()
+
+
 @pytest.mark.parametrize("key", ["h", "?"])
 def test_help_returns_to_what_was_shown(key: str) -> None:
     opened = typed("enter")

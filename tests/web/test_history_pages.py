@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from disksla.api.disks_document import DisksDocument, disks_document
 from disksla.config.settings import Settings
-from disksla.history.columns import COLUMNS, columns_of
 from disksla.history.history import History
 from disksla.history.packed_slots import PackedSlots
 from disksla.history.past import HistoryView
 from disksla.history.sentences import MachineLimit
-from disksla.history.slot import RunningTotals, Slot, joined
+from disksla.history.slot import COLUMNS, RunningTotals, Slot, columns_of, joined
 from disksla.pipeline.advance import advance
 from disksla.pipeline.snapshot import Snapshot, take_snapshot
 from disksla.pipeline.state import State

@@ -20,9 +20,9 @@ from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.procfs.diskstats import Counters, MalformedLineError, parse_line, to_counters
 from disksla.procfs.files import InflightFiles
+from disksla.procfs.iowait import parse_pressure_s
 from disksla.procfs.iowait_files import HostWaitFiles
 from disksla.procfs.mountinfo import parse_mountinfo
-from disksla.procfs.pressure import parse_pressure_s
 from disksla.system.roots import Roots
 from fuzz.target import Target
 from support import ttar

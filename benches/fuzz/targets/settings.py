@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from disksla.config.device_pattern import DevicePattern
+from disksla.config.fields import DevicePattern
 from disksla.config.matching import assign, why_not_monitored
 from disksla.config.settings import Settings
 from disksla.config.settings_file import parse_settings
@@ -19,9 +19,9 @@ from disksla.console import to_json
 from disksla.errors import DiskslaError
 from disksla.limits import derive_limits
 from disksla.limits.catalog import load_catalog, parse_catalog
-from disksla.limits.explain import derivation
+from disksla.limits.derivation import derivation
 from disksla.limits.limits_text import limits_document
-from disksla.probes.plan import plan_probe
+from disksla.probes.probe_plan import plan_probe
 from disksla.schema.reader import MAX_PROBLEMS
 from disksla.units import GIB
 from fuzz.target import Target, Tree

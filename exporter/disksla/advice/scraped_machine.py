@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from disksla.advice.scrapes import ScrapedCounters
 from disksla.errors import DiskslaError
-from disksla.exchange.http import carry_out
+from disksla.exchange.transport import carry_out
 from disksla.limits import Work
 from disksla.prometheus import (
     CHUNK_S,

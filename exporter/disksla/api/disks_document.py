@@ -9,6 +9,7 @@ from disksla.api.disks_query import ALL_DISKS, DisksQuery
 from disksla.history import (
     COLUMNS,
     RECENT_S,
+    ConsumerShare,
     HistoryView,
     Slot,
     columns_of,
@@ -53,6 +54,11 @@ class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
     throttled_seconds: Mapping[LimitKind, float]
     hour_sentences: tuple[str, ...] = ()
     """What the last hour means, problems first; empty in the first minute."""
+    consumers: tuple[ConsumerShare, ...] = ()
+    """Who used it in the period, while it was throttled or, if it was not, while it was watched;
+    the greatest first. Empty where that is not known."""
+    why_no_consumers: str | None = None
+    """Why it is not known; None while it is, or before that is known."""
 
     def __post_init__(self) -> None:
         """Raise ValueError unless each verdict has its seconds: another version has others."""
@@ -143,10 +149,11 @@ def _disk(
     whole = joined(slots)
     document = disk_document(
         snapshot,
-        joined(slots[-_LATENCY_SLOTS:]).latency_s,
-        past.explain(snapshot, slots),
-        dict(zip(VERDICTS, whole.verdict_s, strict=True)),
-        dict(zip(LIMIT_KINDS, whole.throttled_s, strict=True)),
+        latency_s=joined(slots[-_LATENCY_SLOTS:]).latency_s,
+        sentences=past.explain(snapshot, slots),
+        verdict_seconds=dict(zip(VERDICTS, whole.verdict_s, strict=True)),
+        throttled_seconds=dict(zip(LIMIT_KINDS, whole.throttled_s, strict=True)),
+        consumers=past.who(snapshot, slots),
     )
     hour = tuple(past.explain(snapshot, minutes)) if minutes else ()
     disk, at_s = snapshot.disk, past.history.at_s or 0.0
@@ -193,10 +200,12 @@ def _charts(columns: Sequence[Slot | None]) -> ChartsDocument:
 
 def disk_document(
     snapshot: DiskSnapshot,
+    *,
     latency_s: float | None,
     sentences: Iterable[str],
     verdict_seconds: Mapping[Verdict, float],
     throttled_seconds: Mapping[LimitKind, float],
+    consumers: Iterable[ConsumerShare],
 ) -> DiskDocument:
     """Return what is known of a disk, and what it did in a period."""
     assignment = snapshot.assignment
@@ -219,4 +228,6 @@ def disk_document(
         sentences=(*sentences, *explain_provider(snapshot.agreement)),
         verdict_seconds={verdict: verdict_seconds.get(verdict, 0.0) for verdict in VERDICTS},
         throttled_seconds={limit: each for limit, each in throttled_seconds.items() if each},
+        consumers=tuple(consumers),
+        why_no_consumers=snapshot.why_no_consumers,
     )

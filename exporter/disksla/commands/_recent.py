@@ -11,7 +11,14 @@ from disksla.commands._context import prepare_sampler
 from disksla.commands._daemon import disks_of_daemon
 from disksla.config import Configuration
 from disksla.console import progress_bar
-from disksla.history import Summary, explain, explain_writes, summary_of_records
+from disksla.history import (
+    Summary,
+    explain,
+    explain_who,
+    explain_writes,
+    period_since,
+    summary_of_records,
+)
 from disksla.history.machine_limit import limits_over, machine_limit
 from disksla.history.past import RECENT_S, most_throttled
 from disksla.history.slot import slot_between, totals_of
@@ -103,6 +110,8 @@ def _of_states(
     found = present_periods(states)
     records = {} if found is None else found.records
     last = states[-1]
+    timestamp_s = 0.0 if last.clocks is None else last.clocks.realtime_s
+    now_s = 0.0 if last.clocks is None else last.clocks.monotonic_s
     disks, machine, writes = {}, {}, {}
     for snapshot in take_snapshot(last).disks:
         device = snapshot.disk.name
@@ -112,17 +121,22 @@ def _of_states(
         limit = machine_limit(last, device, name)
         named = with_named_limits(records.get(device, ()), _spans(states, device))
         summary = summary_of_records(named, seconds)
+        from_s = max(now_s - seconds, since_s or 0.0)
+        who = explain_who(snapshot.consumers, from_s, now_s, summary)
         document = disk_document(
             snapshot,
-            _latency_s(states, device, since_s or 0.0),
-            [*explain(summary, snapshot.assignment, limit, machine_s), *_since(last, since_s)],
-            {verdict: part.seconds for verdict, part in summary.verdicts.items()},
-            _throttled_seconds(summary),
+            latency_s=_latency_s(states, device, since_s or 0.0),
+            sentences=[
+                *explain(summary, snapshot.assignment, limit, machine_s, who),
+                *_since(last, since_s),
+            ],
+            verdict_seconds={verdict: part.seconds for verdict, part in summary.verdicts.items()},
+            throttled_seconds=_throttled_seconds(summary),
+            consumers=period_since(snapshot.consumers, from_s, summary).shares,
         )
         disks[document.device] = document
         machine[document.device] = limits_over(last, device)
         writes[document.device] = explain_writes(records.get(device, ()), why_not_exact)
-    timestamp_s = 0.0 if last.clocks is None else last.clocks.realtime_s
     period = f"the last {format_duration(seconds)}"
     return RecentDisks(
         period=period,

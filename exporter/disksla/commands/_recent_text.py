@@ -40,5 +40,13 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
 
 
 def sentences_of(disk: DiskDocument) -> list[str]:
-    """Return what a disk did lately, and its burst credits as far as they are known."""
-    return [*disk.sentences, *(each.describe() for each in disk.credits if each.is_known)]
+    """Return what a disk did lately, and its burst credits as far as they are known.
+
+    Of a disk that was throttled, also why it is not known who used it.
+    """
+    sentences = [*disk.sentences, *(each.describe() for each in disk.credits if each.is_known)]
+    if disk.why_no_consumers is not None and disk.throttled_seconds and not disk.consumers:
+        sentences.append(
+            f"Who used the disk is not known: {disk.why_no_consumers} (docs/consumers.md)."
+        )
+    return sentences

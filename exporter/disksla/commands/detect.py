@@ -22,7 +22,7 @@ from disksla.detection.providers import WITH_CREDENTIALS_FILE
 from disksla.detection.service_account import DIRECTORY, read_account, read_names
 from disksla.errors import DiskslaError
 from disksla.exchange import Exchanges
-from disksla.exchange.http import carry_out
+from disksla.exchange.transport import carry_out
 from disksla.system import provider_of
 from disksla.system.dmi import read_dmi
 from disksla.system.log import error_lines

@@ -11,7 +11,7 @@ from disksla.commands._options import add_config_file, add_paths, add_web_config
 from disksla.config.settings_file import file_in_force
 from disksla.console import SafeConsole, to_json
 from disksla.doctor import CheckResult, counts, examine, in_groups, worst
-from disksla.doctor.gather import Places, gather
+from disksla.doctor.gather_facts import Places, gather
 from disksla.text import escape_control
 
 _STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}

@@ -28,7 +28,7 @@ from disksla.limits.limits_text import facts_table
 from disksla.pipeline import ProbeResult, Skip, disk_snapshot
 from disksla.pipeline.probe_results import quantile_s
 from disksla.probes import ProbePlan, SnapshotPair, observation_s, plan_probe, skip_reasons
-from disksla.probes.runner import ProbeContext, file_directory, is_suspended, run_probe
+from disksla.probes.probe_runner import ProbeContext, file_directory, is_suspended, run_probe
 from disksla.text import command_lines
 from disksla.units import format_count, format_duration, format_size
 

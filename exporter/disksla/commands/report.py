@@ -11,7 +11,7 @@ from disksla.commands._prometheus import add_period, add_server, period_of, serv
 from disksla.config.settings_file import catalog_directory
 from disksla.console import progress_bar, to_json, write_file
 from disksla.errors import DiskslaError
-from disksla.exchange.http import carry_out
+from disksla.exchange.transport import carry_out
 from disksla.limits.catalog import load_catalog
 from disksla.prometheus import Selection, find_disks, parse_matchers
 from disksla.report import (
@@ -23,7 +23,7 @@ from disksla.report import (
     report_of,
     report_text,
 )
-from disksla.report.report_html import report_html
+from disksla.report.compliance_html import report_html
 from disksla.text import escape_control
 
 _WITHIN_S = 600.0

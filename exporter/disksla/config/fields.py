@@ -2,11 +2,49 @@
 
 import posixpath
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
-from disksla.config.device_pattern import DevicePattern
+import msgspec
+import re2
+
 from disksla.schema import FieldType, pattern, rate
 from disksla.units import MIB, is_decimal, parse_size_bytes
+
+
+class DevicePattern(msgspec.Struct, frozen=True):
+    """A regular expression that is searched in kernel names.
+
+    It is an RE2 expression, as in node_exporter and Prometheus: the time of a search is linear in
+    the length of the name. Python's `re` backtracks: '(a|a)*b' could stop the sampler for minutes.
+    """
+
+    pattern: str
+
+    @classmethod
+    def parse(cls, text: str) -> "DevicePattern":
+        """Return the pattern. Raise ValueError, with the reason, if RE2 does not compile it."""
+        try:
+            _compiled(text)
+        except re2.error as error:
+            reason = error.args[0].decode(errors="replace")
+            raise ValueError(f"found '{text}'; expected a regular expression ({reason})") from None
+        return cls(text)
+
+    def is_in(self, name: str) -> bool:
+        """Return whether the expression matches anywhere in a name."""
+        return _compiled(self.pattern).search(_text(name)) is not None
+
+
+def _compiled(pattern: str) -> Any:
+    """Return the compiled expression; RE2 caches the last 128."""
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(_text(pattern), options)
+
+
+def _text(text: str) -> str:
+    """Return text that can be encoded as UTF-8; file names may contain surrogates."""
+    return text.encode(errors="replace").decode()
 
 
 def _parse_crontab(text: str) -> str:

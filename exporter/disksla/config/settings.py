@@ -26,6 +26,7 @@ from disksla.limits import Caching
 from disksla.schema import (
     Bytes,
     BytesPerSecond,
+    Flag,
     Text,
     choice,
     duration,
@@ -275,6 +276,8 @@ class Settings(Strict, frozen=True):
     metrics: MetricsSettings = MetricsSettings()
     ebs: EbsSettings = EbsSettings()
     state: StateSettings = StateSettings()
+    consumers: Flag = True
+    """Whether the units, containers and pods that use a disk are named."""
     common: Any = None
     """Anchors, for aliases and merge keys elsewhere in the file; always None here."""
 

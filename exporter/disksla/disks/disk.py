@@ -37,7 +37,7 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     """Mount points of the disk and of all devices above it (partitions, LVM, dm-crypt), sorted."""
     file_system_mounts: tuple[str, ...] = ()
     """Those of `mount_points` at which file systems were mounted first, without bind mounts and
-    what pods and containers mount, sorted; see file_system_mounts.py."""
+    what pods and containers mount, sorted; see stacking.py."""
     by_id: tuple[str, ...] = ()
     """Names in /dev/disk/by-id, without the directory, sorted."""
     links: tuple[str, ...] = ()

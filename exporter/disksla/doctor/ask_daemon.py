@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from disksla.api import OK
 from disksla.api.daemon_client import NO_ANSWER, DaemonAddress, addresses_of, get_page, reason_of
-from disksla.doctor.daemon import METRICS
+from disksla.doctor.daemon_checks import METRICS
 from disksla.doctor.facts import DaemonFacts
 
 

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator
 
-from disksla.doctor.agreement import check_agreement
-from disksla.doctor.clock import check_clock
-from disksla.doctor.daemon import check_daemon
-from disksla.doctor.disks import check_disks
+from disksla.doctor.check_result import CheckResult
+from disksla.doctor.daemon_checks import check_daemon
+from disksla.doctor.disk_checks import check_disks
 from disksla.doctor.facts import MachineFacts
-from disksla.doctor.files import check_configuration, check_state
-from disksla.doctor.kernel import check_kernel
-from disksla.doctor.measuring import check_measuring
-from disksla.doctor.provider import check_provider
-from disksla.doctor.result import CheckResult
+from disksla.doctor.file_checks import check_configuration, check_state
+from disksla.doctor.kernel_checks import check_clock, check_kernel
+from disksla.doctor.measuring_checks import check_measuring
+from disksla.doctor.provider_checks import check_agreement, check_provider
 
 
 def examine(machine: MachineFacts) -> Iterator[CheckResult]:

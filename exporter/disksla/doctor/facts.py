@@ -26,6 +26,8 @@ class KernelFacts(msgspec.Struct, frozen=True):
     """Whether the paths are the default ones, so that uevents are of this machine."""
     has_udev_entries: bool = True
     uevents_problem: str | None = None
+    why_no_consumers: str | None = None
+    """Why the units, containers and pods that use a disk are not known; None if they are."""
 
 
 class WebFacts(msgspec.Struct, frozen=True):

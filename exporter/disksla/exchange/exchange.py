@@ -1,7 +1,7 @@
 """Requests to metadata services, APIs of clouds and Prometheus, and why an exchange failed.
 
 What is asked is a generator: it yields requests, receives responses, and returns what
-it found. It does no I/O itself; `exchange/http.py` carries out the requests.
+it found. It does no I/O itself; `exchange/transport.py` carries out the requests.
 """
 
 import email.utils

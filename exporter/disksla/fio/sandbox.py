@@ -17,8 +17,6 @@ import msgspec
 import psutil
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-PR_CAP_AMBIENT = 47
-PR_CAP_AMBIENT_CLEAR_ALL = 4
 LOWEST_PRIORITY = 7
 EXIT_NOT_RUN = 127  # as in shells
 NICE = 5
@@ -59,8 +57,6 @@ def apply_limits(limits: ProcessLimits) -> None:
     # The kernel sends the signal when the parent *thread* ends: the one that waits for the result.
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    # The program does not inherit a capability of the daemon (30-count-data-writes.conf).
-    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     if os.getppid() != limits.parent:
         raise SystemExit("the parent process has ended")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

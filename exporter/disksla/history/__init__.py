@@ -3,14 +3,13 @@
 - `slot`: what a disk did in a second or a minute, as the difference of two totals.
 - `packed_slots`: the last slots of a disk, packed.
 - `history`: the last five minutes of each disk by seconds, and the last hour by minutes. The
-  daemon updates it once a second; it takes at most `BYTES_PER_DISK` for a disk.
+  daemon updates it once a second.
 - `summary`: slots, or the windows of a recording, by verdict and limit.
-- `sentences`: the answer to "is it me or the disk?".
-- `past`: the history of the daemon, as pages and documents show it; `columns`: that of a chart.
+- `sentences`: the answer to "is it me or the disk?"; `who`: who used it.
+- `past`: the history of the daemon, as pages and documents show it.
 """
 
-from disksla.history.columns import COLUMNS, columns_of
-from disksla.history.history import BYTES_PER_DISK, History
+from disksla.history.history import History
 from disksla.history.past import RECENT_S, HistoryView
 from disksla.history.sentences import (
     MachineLimit,
@@ -20,5 +19,6 @@ from disksla.history.sentences import (
     explain_writes,
     headline,
 )
-from disksla.history.slot import Slot, joined
+from disksla.history.slot import COLUMNS, Slot, columns_of, joined
 from disksla.history.summary import Summary, summary_of_records
+from disksla.history.who import ConsumerShare, explain_who, period_since

@@ -11,15 +11,13 @@ from operator import itemgetter
 import msgspec
 
 from disksla.disks import Disk
-from disksla.history.packed_slots import PackedSlots, largest_bytes
+from disksla.history.packed_slots import PackedSlots
 from disksla.history.slot import RunningTotals, Slot, credits_ratio_of, slot_between, totals_of
 from disksla.limits import Limits
 from disksla.pipeline import DiskState, State
 
 SECONDS_KEPT = 300
 MINUTES_KEPT = 60
-BYTES_PER_DISK = largest_bytes(SECONDS_KEPT) + largest_bytes(MINUTES_KEPT)
-"""What the slots of a disk take at most."""
 _MINUTE_S = 59.5
 """A minute ends at the second that is nearest to its end."""
 _ROUNDING_S = 0.5

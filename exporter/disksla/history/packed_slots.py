@@ -2,12 +2,10 @@
 
 import msgspec
 
-from disksla.history.slot import PACKED_BYTES, Slot, unpack
+from disksla.history.slot import Slot, unpack
 
 BLOCK = 20
 """Slots of a block."""
-_PACKED_SLOT_BYTES = PACKED_BYTES + 33 + 8
-"""An object of type bytes has a header of 33 bytes, and is referred to by 8."""
 
 
 class PackedSlots(msgspec.Struct, frozen=True, gc=False):
@@ -30,8 +28,3 @@ class PackedSlots(msgspec.Struct, frozen=True, gc=False):
         """Return the last `most` slots, the oldest first."""
         packed = [each for block in (*self.blocks, self.last) for each in block]
         return [unpack(each) for each in packed[-most:]]
-
-
-def largest_bytes(most: int) -> int:
-    """Return what slots of a disk take at most if `most` of them are kept."""
-    return (-(-most // BLOCK) + 1) * BLOCK * _PACKED_SLOT_BYTES

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from disksla.history.history import DiskHistory, History
 from disksla.history.sentences import MachineLimit, explain
 from disksla.history.slot import Slot
-from disksla.history.summary import summary_of_slots
+from disksla.history.summary import Summary, summary_of_slots
+from disksla.history.who import ConsumerShare, explain_who, period_since
 from disksla.pipeline import DiskSnapshot
 from disksla.units import format_duration
 from disksla.verdict import OF_MACHINE
@@ -62,17 +63,31 @@ class HistoryView(NamedTuple):
 
         They are about the time since its limits changed last.
         """
-        history = self.of(snapshot)
-        chosen = list(slots) if history is None else history.with_limits(slots)
-        charges = snapshot.assignment.limits.promise_charges
-        window_s = None if snapshot.ceiling is None else snapshot.ceiling.window_s
-        summary = summary_of_slots(chosen, window_s, charges)
+        chosen, summary, since_s = self._summary(snapshot, slots)
         by_machine = any(limit in OF_MACHINE for _, limit in summary.throttled)
+        history = self.of(snapshot)
         name, machine_s = self._most(snapshot, chosen)
         is_needed = by_machine or machine_s
         machine = self.machine_limit(snapshot.disk.name, name) if is_needed else None
-        sentences = explain(summary, snapshot.assignment, machine, machine_s)
+        who = explain_who(snapshot.consumers, since_s, self.history.at_s or 0.0, summary)
+        sentences = explain(summary, snapshot.assignment, machine, machine_s, who)
         if history is not None and len(chosen) < len(slots):
             ago_s = (self.history.at_s or 0.0) - history.limits_since_s
             sentences.append(f"The limits of the disk changed {format_duration(ago_s)} ago.")
         return sentences
+
+    def who(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> Sequence[ConsumerShare]:
+        """Return what consumers used in a period of a disk, the greatest first."""
+        _, summary, since_s = self._summary(snapshot, slots)
+        return period_since(snapshot.consumers, since_s, summary).shares
+
+    def _summary(
+        self, snapshot: DiskSnapshot, slots: Sequence[Slot]
+    ) -> tuple[Sequence[Slot], Summary, float]:
+        """Return the slots since the limits of a disk changed, their summary and their begin."""
+        history = self.of(snapshot)
+        chosen = list(slots) if history is None else history.with_limits(slots)
+        charges = snapshot.assignment.limits.promise_charges
+        window_s = None if snapshot.ceiling is None else snapshot.ceiling.window_s
+        since_s = chosen[0].end_s - chosen[0].seconds if chosen else self.history.at_s or 0.0
+        return chosen, summary_of_slots(chosen, window_s, charges), since_s

@@ -1,6 +1,6 @@
 """Sentences that say whether the load, a limit or the disk was the problem lately."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from disksla.history.summary import Summary, SummaryPart
@@ -43,15 +43,17 @@ def explain(
     assignment: Assignment,
     machine: MachineLimit | None = None,
     machine_s: float = 0.0,
+    who: Sequence[str] = (),
 ) -> list[str]:
     """Return sentences about a period of a disk: problems first, the longest of them first.
 
-    `machine_s` is the time in which the limit of the machine throttled any of its disks.
+    `machine_s` is the time in which the limit of the machine throttled any of its disks, `who` are
+    sentences about the consumers of the disk.
     """
     if not summary.verdicts:
         return ["Nothing was measured: no two samples of this disk were without a gap."]
     problems = sorted(_problems(summary, assignment, machine), key=lambda each: -each[0])
-    sentences = [sentence for _, sentence in problems]
+    sentences = [*(sentence for _, sentence in problems), *who]
     sentences += _other_verdicts(summary, assignment.limits)
     if not problems and machine_s <= LEAST_SHARE * summary.seconds and _is_tested(summary):
         sentences.append(

@@ -8,6 +8,7 @@ from disksla.limits.assignment import (
     TermsSource,
 )
 from disksla.limits.cost_model import Charge, Work, load_ratio
+from disksla.limits.derivation import derivation
 from disksla.limits.derive import (
     EffectiveIops,
     beyond_bounds,
@@ -16,7 +17,6 @@ from disksla.limits.derive import (
     effective_iops,
     provision_bounds,
 )
-from disksla.limits.explain import derivation
 from disksla.limits.larger_machine import larger_machine, machine_family
 from disksla.limits.limits import (
     NO_LIMITS,

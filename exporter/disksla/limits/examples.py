@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterator
 
 from disksla.errors import DiskslaError
+from disksla.limits.derivation import derivation
 from disksla.limits.derive import derive_limits
-from disksla.limits.explain import derivation
 from disksla.limits.limits import Burst, Rates
 from disksla.limits.terms import BurstExample, Example, Terms
 from disksla.schema import InvalidFieldsError

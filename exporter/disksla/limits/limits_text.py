@@ -8,8 +8,14 @@ import msgspec
 from rich.table import Table
 
 from disksla.console import SafeConsole
+from disksla.limits.derivation import (
+    BUDGETS,
+    DerivationStep,
+    derivation,
+    latency_text,
+    percent_text,
+)
 from disksla.limits.derive import EffectiveIops, beyond_bounds, beyond_sizes
-from disksla.limits.explain import BUDGETS, DerivationStep, derivation, latency_text, percent_text
 from disksla.limits.limits import Bucket, Budgets, Burst, Limits, Rates
 from disksla.limits.options import effective_options
 from disksla.limits.terms import Confidence, Provision, Terms

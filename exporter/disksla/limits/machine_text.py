@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from disksla.console import SafeConsole
-from disksla.limits.explain import group_rates
+from disksla.limits.derivation import group_rates
 from disksla.limits.limits import Limits
 from disksla.limits.limits_text import (
     confidence_text,

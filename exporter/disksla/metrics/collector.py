@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 from disksla.config import Profile
 from disksla.disks import disk_key
 from disksla.histogram import Histogram
+from disksla.metrics.consumer_metrics import CONSUMER_METRICS
 from disksla.metrics.disk_metrics import DISK_METRICS
 from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Metric, Subject
@@ -50,7 +51,9 @@ def rows_by_profile() -> Mapping[Profile, Rows]:
     """Return the rows of each profile."""
     return {
         profile: Rows(
-            rows_of((*DISK_METRICS, *PROVIDER_METRICS, *PROBE_METRICS), profile),
+            rows_of(
+                (*DISK_METRICS, *PROVIDER_METRICS, *CONSUMER_METRICS, *PROBE_METRICS), profile
+            ),
             rows_of(VERIFICATION_METRICS, profile),
             rows_of(MACHINE_METRICS, profile),
             rows_of(SAMPLER_METRICS, profile),

@@ -131,7 +131,6 @@ _LOADS: Mapping[Profile, Buckets] = {
 DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_disk_info",
-        "gauge",
         "Always 1. Labels describe the disk and its terms; the label of an unknown value is empty."
         " budget is empty if and only if the disk has no limits."
         " terms_source is who says what the disk is: configuration, file (of terms.d), api,"
@@ -153,7 +152,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_mount_info",
-        "gauge",
         "Always 1. The label mountpoint is where a file system of the disk was mounted first,"
         " through partitions, LVM and dm-crypt too; each subvolume of btrfs counts as one. Bind"
         " mounts, and what pods and containers mount, are left out.",
@@ -163,7 +161,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_disk_holder_info",
-        "gauge",
         "Always 1. The label holder is a device (device-mapper, md) stacked on this disk or on one"
         " of its partitions (sysfs holders).",
         lambda snapshot: {(holder,): 1 for holder in snapshot.disk.holders},
@@ -171,7 +168,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_kubernetes_volume_info",
-        "gauge",
         "Always 1. The volume of Kubernetes that the disk is; absent for other disks. The label of"
         " an unknown value is empty: persistentvolumeclaim, its namespace and storage_class need a"
         " terms file with the volumes.",
@@ -187,21 +183,18 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_disk_size_bytes",
-        "gauge",
         "Size of the disk in bytes as reported by the kernel (sysfs size x 512). The configuration"
         " can set another size to derive limits from.",
         lambda snapshot: snapshot.disk.size_bytes,
     ),
     Metric(
         "disksla_reads_completed_total",
-        "counter",
         f"Reads completed (reads completed of /proc/diskstats), {_SINCE}.",
         _total(lambda counters: counters.reads),
         profile="lean",
     ),
     Metric(
         "disksla_writes_completed_total",
-        "counter",
         f"Writes completed (writes completed of /proc/diskstats), {_SINCE}. On disks with a"
         " write-back cache the kernel counts an empty flush as a write.",
         _total(lambda counters: counters.writes),
@@ -209,7 +202,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_data_writes_total",
-        "counter",
         "Writes completed without the empty flushes among disksla_writes_completed_total, counted"
         " exactly by performance events since disksla counted the first. Absent while they are not"
         " counted: it needs a permission (docs/service.md), and a disk with a write-back cache.",
@@ -217,21 +209,18 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_read_bytes_total",
-        "counter",
         f"Bytes read (sectors read of /proc/diskstats x 512), {_SINCE}.",
         _total(lambda counters: counters.read_sectors, times=SECTOR_BYTES),
         profile="lean",
     ),
     Metric(
         "disksla_written_bytes_total",
-        "counter",
         f"Bytes written (sectors written of /proc/diskstats x 512), {_SINCE}.",
         _total(lambda counters: counters.written_sectors, times=SECTOR_BYTES),
         profile="lean",
     ),
     Metric(
         "disksla_read_time_seconds_total",
-        "counter",
         "Seconds that completed reads took, queueing included, summed over requests"
         f" (ms spent reading of /proc/diskstats), {_SINCE}.",
         _total(lambda counters: counters.read_ms, per=1000),
@@ -239,7 +228,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_write_time_seconds_total",
-        "counter",
         "Seconds that completed writes took, queueing included, summed over requests"
         f" (ms spent writing of /proc/diskstats), {_SINCE}.",
         _total(lambda counters: counters.write_ms, per=1000),
@@ -247,7 +235,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_flushes_completed_total",
-        "counter",
         "Cache flushes completed (flush requests of /proc/diskstats; absent before Linux 5.5),"
         f" {_SINCE}. {_RARE}",
         _total(lambda counters: counters.flushes),
@@ -255,7 +242,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_flush_time_seconds_total",
-        "counter",
         "Seconds that completed cache flushes took, summed over requests (ms spent flushing of"
         f" /proc/diskstats; absent before Linux 5.5), {_SINCE}. {_RARE}",
         _total(lambda counters: counters.flush_ms, per=1000),
@@ -263,7 +249,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_discards_completed_total",
-        "counter",
         "Discards (trims) completed (discards completed of /proc/diskstats; absent before"
         f" Linux 4.18), {_SINCE}.",
         _total(lambda counters: counters.discards),
@@ -271,7 +256,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_discarded_bytes_total",
-        "counter",
         "Bytes discarded (sectors discarded of /proc/diskstats x 512; absent before"
         f" Linux 4.18), {_SINCE}.",
         _total(lambda counters: counters.discarded_sectors, times=SECTOR_BYTES),
@@ -279,38 +263,36 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_inflight",
-        "gauge",
         "Reads and writes sent to the disk and not completed, at the last sample;"
         " absent while /proc/diskstats does not list the disk.",
         lambda snapshot: snapshot.inflight,
     ),
     Metric(
         "disksla_read_latency_seconds",
-        "histogram",
         f"Seconds that reads took, queueing included. {_MEAN}",
         _if_sampled(lambda snapshot: snapshot.read_latency_s),
         buckets=_LATENCIES,
+        is_histogram=True,
     ),
     Metric(
         "disksla_write_latency_seconds",
-        "histogram",
         f"Seconds that writes took, queueing included, without flushes. {_MEAN} {_DATA}",
         _if_sampled(lambda snapshot: snapshot.write_latency_s),
         buckets=_LATENCIES,
+        is_histogram=True,
     ),
     Metric(
         "disksla_window_load_ratio",
-        "histogram",
         "Load of each sampling window (100 ms by default): share of the promised limits that its"
         " requests used, under the cost model of the terms; 1 is at the limit. Absent if the terms"
         f" promise nothing. {_DATA}",
         _if_sampled(lambda snapshot: snapshot.load),
         profile="lean",
         buckets=_LOADS,
+        is_histogram=True,
     ),
     Metric(
         "disksla_verdict_seconds_total",
-        "counter",
         "Assessed seconds by the verdict on each sampling window: idle, unproven (the load is less"
         " than the promise and is served, or nothing is promised), met (the load is at or above"
         " the promise), throttled (a limiter makes requests wait), below (the disk gives less than"
@@ -328,7 +310,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_throttled_seconds_total",
-        "counter",
         "Seconds in which requests waited for a limiter, by limit: iops, bandwidth, machine_iops"
         " or machine_bandwidth (those of the machine over several disks; absent for a disk without"
         " such limits), or unknown (a limiter is seen, and no limit explains its rate). Where the"
@@ -340,7 +321,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_slow_seconds_total",
-        "counter",
         "Seconds in which nothing was throttled, below its promise or stalled, and requests took"
         " longer than: promise (the latency of the terms, times 1.2; at a load of up to 0.8, with"
         " requests of up to 16 KiB, two of them in flight at most), or usual (five times what such"
@@ -358,7 +338,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_usual_latency_seconds",
-        "gauge",
         "Seconds that a request of up to 16 KiB usually takes alone, while nothing is throttled:"
         " the mean of logarithms over the last six hours or so. Absent until it was seen for ten"
         " minutes.",
@@ -371,7 +350,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_throttle_wait_seconds_total",
-        "counter",
         "I/O-seconds that requests waited because of throttling: what they took, times the share"
         " of the time in which the disk was throttled. Counted when requests complete; with 32"
         " requests waiting it grows by 32 seconds per second.",
@@ -379,7 +357,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_throttled_iowait_seconds_total",
-        "counter",
         "CPU seconds in iowait (all CPUs, /proc/stat) during throttled windows, divided among the"
         " disks throttled at the time in proportion to how long requests waited at each. A symptom"
         " by correlation: asynchronous I/O (libaio) causes almost none, and other CPU work hides"
@@ -389,7 +366,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_throttled_pressure_seconds_total",
-        "counter",
         "Seconds in which some, or (profile full only) all, tasks of the host were stalled on I/O"
         " (/proc/pressure/io) during throttled windows, divided among the disks throttled at the"
         " time. A symptom by correlation: asynchronous I/O (libaio) causes almost none. Absent if"
@@ -401,7 +377,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_burst_credits",
-        "gauge",
         "Burst credits left, as an estimate between the bounds, in the unit of resource: iops"
         " (I/Os), bytes, or service_seconds (seconds of service at the baseline). Absent if the"
         " terms have no burst.",
@@ -411,7 +386,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_burst_credits_lower_bound",
-        "gauge",
         "Lowest level of burst credits that the observations allow, whatever the disk did while"
         " disksla was not running; unit and absence as for disksla_burst_credits.",
         credit_values(lambda level: level.lower_credits),
@@ -420,7 +394,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_burst_credits_upper_bound",
-        "gauge",
         "Highest level of burst credits that the observations allow, whatever the disk did while"
         " disksla was not running; unit and absence as for disksla_burst_credits.",
         credit_values(lambda level: level.upper_credits),
@@ -429,7 +402,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_burst_credits_capacity",
-        "gauge",
         "Burst credits of a full token bucket under the terms; unit and absence as for"
         " disksla_burst_credits.",
         credit_values(lambda level: level.capacity_credits),
@@ -438,7 +410,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_burst_exhaustion_seconds",
-        "gauge",
         "Seconds until the burst credits are used up at the load of the last second, from the"
         " estimate; +Inf while they do not decrease. Absent if the terms have no burst.",
         credit_values(lambda level: level.exhaustion_s),
@@ -447,14 +418,12 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_observed_ceiling_iops",
-        "gauge",
         "Reads and writes per second at which the disk was last throttled; absent until it was"
         " throttled, and where flushes leave a doubt about the number of data writes.",
         lambda snapshot: snapshot.ceiling.iops if snapshot.ceiling is not None else None,
     ),
     Metric(
         "disksla_observed_ceiling_bytes_per_second",
-        "gauge",
         "Bytes read and written per second at which the disk was last throttled; absent until it"
         " was throttled.",
         lambda snapshot: (
@@ -463,7 +432,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_observed_limiter_window_seconds",
-        "gauge",
         "Window of the limiter that throttled the disk last: how often it lets requests pass, as"
         " the ends of pauses show. Absent for a limiter without windows.",
         lambda snapshot: snapshot.ceiling.window_s if snapshot.ceiling is not None else None,
@@ -471,59 +439,50 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_peak_read_iops",
-        "gauge",
         f"Highest rate of reads completed per second {_PEAK}",
         _if_sampled(lambda snapshot: snapshot.peak.read_iops),
     ),
     Metric(
         "disksla_peak_write_iops",
-        "gauge",
         f"Highest rate of writes completed per second {_PEAK} {_DATA}",
         _if_sampled(lambda snapshot: snapshot.peak.write_iops),
     ),
     Metric(
         "disksla_peak_read_bytes_per_second",
-        "gauge",
         f"Highest rate of bytes read per second {_PEAK}",
         _if_sampled(lambda snapshot: snapshot.peak.read_bytes_per_second),
     ),
     Metric(
         "disksla_peak_written_bytes_per_second",
-        "gauge",
         f"Highest rate of bytes written per second {_PEAK}",
         _if_sampled(lambda snapshot: snapshot.peak.written_bytes_per_second),
     ),
     Metric(
         "disksla_limit_read_iops",
-        "gauge",
         f"Reads per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.read_iops,
         profile="lean",
     ),
     Metric(
         "disksla_limit_write_iops",
-        "gauge",
         f"Writes per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.write_iops,
         profile="lean",
     ),
     Metric(
         "disksla_limit_read_bytes_per_second",
-        "gauge",
         f"Bytes read per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.read_bytes_per_second,
         profile="lean",
     ),
     Metric(
         "disksla_limit_written_bytes_per_second",
-        "gauge",
         f"Bytes written per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.write_bytes_per_second,
         profile="lean",
     ),
     Metric(
         "disksla_limit_latency_seconds",
-        "gauge",
         "Latency of a request in seconds that the terms state, under their conditions; absent if"
         " they state none. latency_kind on disksla_disk_info: guaranteed or indicative.",
         lambda snapshot: snapshot.assignment.limits.latency_s,
@@ -531,25 +490,21 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_burst_limit_read_iops",
-        "gauge",
         f"Reads per second {_BURST_LIMIT}",
         _burst(lambda rates: rates.read_iops),
     ),
     Metric(
         "disksla_burst_limit_write_iops",
-        "gauge",
         f"Writes per second {_BURST_LIMIT}",
         _burst(lambda rates: rates.write_iops),
     ),
     Metric(
         "disksla_burst_limit_read_bytes_per_second",
-        "gauge",
         f"Bytes read per second {_BURST_LIMIT}",
         _burst(lambda rates: rates.read_bytes_per_second),
     ),
     Metric(
         "disksla_burst_limit_written_bytes_per_second",
-        "gauge",
         f"Bytes written per second {_BURST_LIMIT}",
         _burst(lambda rates: rates.write_bytes_per_second),
     ),

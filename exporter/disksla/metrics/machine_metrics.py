@@ -30,7 +30,6 @@ _LOADS: Mapping[Profile, Buckets] = {"default": Buckets((0.95,))}
 MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     Metric(
         "disksla_machine_info",
-        "gauge",
         "Always 1. Labels have the machine type, or its number of vCPUs, what the limit is over,"
         " and the budget; the label of an unknown value is empty.",
         _machine_info,
@@ -39,7 +38,6 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     ),
     Metric(
         "disksla_machine_disk_info",
-        "gauge",
         "Always 1. The label device is a monitored disk in the group.",
         lambda group: {(device,): 1 for device in group.devices},
         ("device",),
@@ -47,7 +45,6 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     ),
     Metric(
         "disksla_machine_limit_iops",
-        "gauge",
         "Requests per second that the machine allows all disks of the group together, by"
         f" direction (read, write); {_SHARED}",
         lambda group: _directions(
@@ -58,7 +55,6 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     ),
     Metric(
         "disksla_machine_limit_bytes_per_second",
-        "gauge",
         "Bytes per second that the machine allows all disks of the group together, by direction"
         f" (read, write); {_SHARED}",
         lambda group: _directions(
@@ -70,7 +66,6 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     ),
     Metric(
         "disksla_machine_burst_limit_iops",
-        "gauge",
         "Requests per second that the machine allows all disks of the group together while its"
         f" burst credits last, by direction (read, write); {_SHARED}",
         lambda group: _directions(_burst_rates(group).read_iops, _burst_rates(group).write_iops),
@@ -78,7 +73,6 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     ),
     Metric(
         "disksla_machine_burst_limit_bytes_per_second",
-        "gauge",
         "Bytes per second that the machine allows all disks of the group together while its burst"
         f" credits last, by direction (read, write); {_SHARED}",
         lambda group: _directions(
@@ -88,15 +82,14 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     ),
     Metric(
         "disksla_machine_load_ratio",
-        "histogram",
         "Load of each sampling window (100 ms by default): share of the limits of the machine that"
         " the requests of all disks of the group used together, 1 at the limit.",
         lambda group: group.load,
         buckets=_LOADS,
+        is_histogram=True,
     ),
     Metric(
         "disksla_machine_throttled_seconds_total",
-        "counter",
         "Seconds in which requests of the group waited for a limit of the machine, by limit (iops,"
         " bandwidth). disksla_throttled_seconds_total has those of each disk.",
         lambda group: {(limit,): seconds for limit, seconds in group.throttled_s.items()},
@@ -105,7 +98,6 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     ),
     Metric(
         "disksla_machine_burst_credits",
-        "gauge",
         f"Burst credits of the machine left, as an estimate between the bounds, {_UNIT}",
         credit_values(lambda level: level.estimate_credits),
         ("resource",),
@@ -113,7 +105,6 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     ),
     Metric(
         "disksla_machine_burst_credits_lower_bound",
-        "gauge",
         f"Lowest level of burst credits of the machine that the observations allow, {_UNIT}",
         credit_values(lambda level: level.lower_credits),
         ("resource",),
@@ -121,7 +112,6 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     ),
     Metric(
         "disksla_machine_burst_credits_upper_bound",
-        "gauge",
         f"Highest level of burst credits of the machine that the observations allow, {_UNIT}",
         credit_values(lambda level: level.upper_credits),
         ("resource",),
@@ -129,7 +119,6 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     ),
     Metric(
         "disksla_machine_burst_credits_capacity",
-        "gauge",
         f"Burst credits of a full token bucket of the machine, {_UNIT}",
         credit_values(lambda level: level.capacity_credits),
         ("resource",),
@@ -137,7 +126,6 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     ),
     Metric(
         "disksla_machine_burst_exhaustion_seconds",
-        "gauge",
         "Seconds until the burst credits of the machine are used up at the load of the last"
         " second, from the estimate; +Inf while they do not decrease. Absent if the machine has no"
         " burst.",

@@ -39,14 +39,14 @@ class Metric(msgspec.Struct, Generic[Subject], frozen=True):
     """One row: a metric of every `Subject` (a disk, a report, the sampler, the daemon)."""
 
     name: str
-    """Name as in queries: with `_total` on counters."""
-    kind: Kind
+    """Name as in queries: with `_total` on counters, and only there."""
     help: str
     """One or two sentences: what is measured, its unit and source, and when it is absent."""
     value: Callable[[Subject], Value]
     """Value of a subject; None for no sample."""
     labels: tuple[str, ...] = ()
     """Labels besides `device`; a row with labels returns `Labelled`."""
+    is_histogram: bool = False
     profile: Profile = "default"
     """The smallest profile that publishes it."""
     buckets: Mapping[Profile, Buckets] = {}
@@ -57,6 +57,12 @@ class Metric(msgspec.Struct, Generic[Subject], frozen=True):
     """Whether zeros, which most disks have, are published in the profile `full` only."""
     has_sum: bool = True
     """Whether the sum and the count of a histogram are published."""
+
+    @property
+    def kind(self) -> Kind:
+        """Its type in the formats of Prometheus."""
+        otherwise: Kind = "counter" if self.name.endswith("_total") else "gauge"
+        return "histogram" if self.is_histogram else otherwise
 
 
 class WithCredits(Protocol):

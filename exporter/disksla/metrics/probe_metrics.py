@@ -67,23 +67,22 @@ _PROBED_LATENCIES: Mapping[Profile, Buckets] = {
 PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_probe_read_latency_seconds",
-        "histogram",
         f"Latency in seconds of reads {_PROBED}. Absent unless such probes are configured.",
         _probe_latency("read-latency"),
         profile="lean",
         buckets=_PROBED_LATENCIES,
+        is_histogram=True,
     ),
     Metric(
         "disksla_probe_write_latency_seconds",
-        "histogram",
         f"Latency in seconds of writes {_PROBED}. Absent unless such probes are configured.",
         _probe_latency("write-latency"),
         profile="lean",
         buckets=_PROBED_LATENCIES,
+        is_histogram=True,
     ),
     Metric(
         "disksla_probe_success",
-        "gauge",
         f"Success {_LAST_RUN}: 1 if latencies were measured, 0 if not.",
         _last_probe(lambda last: last.is_success),
         ("kind",),
@@ -91,14 +90,12 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_last_run_timestamp_seconds",
-        "gauge",
         f"Unix time in seconds of the end {_LAST_RUN}.",
         _last_probe(lambda last: last.timestamp_s),
         ("kind",),
     ),
     Metric(
         "disksla_probe_last_attempt_timestamp_seconds",
-        "gauge",
         "Unix time in seconds at which the probe last ran, or was skipped for a temporary reason"
         " (suspended, stalled, throttled, below, busy, credits, daily, measurement_running);"
         " before the first attempt, the time at which it was configured.",
@@ -108,7 +105,6 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_interval_seconds",
-        "gauge",
         "Configured seconds between two attempts. Absent if they are scheduled by `cron`.",
         _probe_intervals,
         ("kind",),
@@ -116,7 +112,6 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_duration_seconds",
-        "gauge",
         f"Seconds from starting fio to its end, {_LAST_RUN}.",
         _last_probe(lambda last: last.duration_s),
         ("kind",),
@@ -124,7 +119,6 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_target_iops",
-        "gauge",
         "Target rate of fio in requests per second, as configured or 1 % of the limit, whichever"
         f" is less, {_LAST_RUN}.",
         _last_probe(lambda last: last.target_iops),
@@ -133,7 +127,6 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_achieved_iops",
-        "gauge",
         f"Requests per second that fio completed, {_LAST_RUN}. Absent if it failed.",
         _last_probe(lambda last: last.achieved_iops),
         ("kind",),
@@ -141,7 +134,6 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_runs_total",
-        "counter",
         "Probes that ran, failed or not.",
         _probes(lambda totals: totals.runs),
         ("kind",),
@@ -149,7 +141,6 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_failures_total",
-        "counter",
         "Probes that ran and failed, by reason: timeout (stopped at the time limit), unplugged,"
         " no_space, read_only, permission, no_scratch_file (cannot create a scratch file),"
         " bad_output (fio printed no valid result) or error. A reason is absent before it occurs.",
@@ -158,7 +149,6 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_skipped_total",
-        "counter",
         "Probes that did not run, by reason: device_missing, suspended (by the kernel),"
         " not_sampled, stalled, throttled, below (its promise), busy, credits (low),"
         " limit_too_low (1 IOPS is over 1 % of the limit), no_file_system, daily (budget used up)"
@@ -168,7 +158,6 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_ios_total",
-        "counter",
         "Requests completed by probes. The counters of the disk include them.",
         _probes(lambda totals: totals.requests),
         ("kind",),
@@ -176,7 +165,6 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_bytes_total",
-        "counter",
         "Bytes transferred by probes, including scratch files that they wrote. The counters of the"
         " disk include them.",
         _probes(lambda totals: totals.transferred_bytes),

@@ -51,7 +51,6 @@ _LATENCY = (
 PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_provider_throttled_seconds_total",
-        "counter",
         "Seconds in which the provider saw more demand than a limit allows, by its own count since"
         " the first reading of the statistics page, by limit: iops or bandwidth of the volume,"
         f" machine_iops or machine_bandwidth of the instance (not on instance store). {_ABSENT}",
@@ -60,27 +59,25 @@ PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_provider_queue_length",
-        "gauge",
         f"Requests at the volume when its statistics page was read last. {_ABSENT}",
         _current(_queue_length),
     ),
     Metric(
         "disksla_provider_read_latency_seconds",
-        "histogram",
         f"Seconds that reads took {_LATENCY} {_ABSENT}",
         _current(lambda provider: provider.read_latency_s),
         profile="full",
+        is_histogram=True,
     ),
     Metric(
         "disksla_provider_write_latency_seconds",
-        "histogram",
         f"Seconds that writes took {_LATENCY} {_ABSENT}",
         _current(lambda provider: provider.write_latency_s),
         profile="full",
+        is_histogram=True,
     ),
     Metric(
         "disksla_provider_statistics_failures_total",
-        "counter",
         "Readings of the statistics page that gave no numbers, by reason: permission, removed,"
         " status (the disk refused) or device (another error); short, magic, version, bins or"
         " counter (a page that cannot be right); reset (its counters began again). Absent while"
@@ -90,7 +87,6 @@ PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_provider_agreement_seconds_total",
-        "counter",
         "Seconds by the limit at which the verdicts say that the disk was throttled, without the"
         " provider's count, and by the limit that the provider counts at the same time"
         " (provider_limit); none where it was not throttled. The sum is the time in which both are"

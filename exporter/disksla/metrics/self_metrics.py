@@ -26,14 +26,12 @@ _LATENESS: Mapping[Profile, Buckets] = {"default": Buckets((0.001, 0.01, 0.1))}
 SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
     Metric(
         "disksla_sampler_ticks_total",
-        "counter",
         "Ticks of the sampler; at each tick it samples all monitored disks.",
         lambda sampler: sampler.ticks,
         profile="lean",
     ),
     Metric(
         "disksla_sampler_missed_ticks_total",
-        "counter",
         "Sampling deadlines that passed without a tick because the tick before was late. Counters"
         " of disks lose nothing; windows become longer.",
         lambda sampler: sampler.missed_ticks,
@@ -41,14 +39,13 @@ SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
     ),
     Metric(
         "disksla_sampler_lateness_seconds",
-        "histogram",
         "Seconds from the deadline of a tick to its start.",
         lambda sampler: sampler.lateness_s,
         buckets=_LATENESS,
+        is_histogram=True,
     ),
     Metric(
         "disksla_gaps_total",
-        "counter",
         "Gaps: times between two samples that were not assessed, by reason: late (tick), suspend,"
         " clock_step, unreadable (/proc/diskstats), or of one disk: malformed (line), reset"
         " (counters), replaced, vanished.",
@@ -57,7 +54,6 @@ SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
     ),
     Metric(
         "disksla_collector_success",
-        "gauge",
         "Whether a source of data, or a part of the daemon, worked at the last attempt (1 yes,"
         " 0 no).",
         lambda sampler: keyed(sampler.collectors),
@@ -65,7 +61,6 @@ SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
     ),
     Metric(
         "disksla_errors_total",
-        "counter",
         "Errors of a source of data or of a part of the daemon. Those of sampler are ticks that"
         " failed by a bug of disksla.",
         lambda sampler: keyed(sampler.errors),
@@ -77,7 +72,6 @@ SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
 BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
     Metric(
         "disksla_build_info",
-        "gauge",
         "Always 1. Labels have the versions of disksla, of Python and of the kernel.",
         lambda build_info: {
             (build_info.version, build_info.python_version, build_info.kernel_release): 1
@@ -87,7 +81,6 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
     ),
     Metric(
         "disksla_config_last_reload_successful",
-        "gauge",
         "Whether the last load of the configuration succeeded (1 yes, 0 no); after a failure the"
         " previous configuration stays in effect.",
         lambda build_info: build_info.reload_successful,
@@ -95,7 +88,6 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
     ),
     Metric(
         "disksla_config_last_reload_success_timestamp_seconds",
-        "gauge",
         "Unix time in seconds of the last successful load of the configuration.",
         lambda build_info: build_info.reload_success_timestamp_s,
         profile="lean",

@@ -13,7 +13,6 @@ def _unused(terms: TermsSnapshot) -> Labelled:
 TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
     Metric(
         "disksla_terms_last_refresh_timestamp_seconds",
-        "gauge",
         "Unix time in seconds at which the terms of a source (file, api, metadata) were true; of"
         " several files, the oldest.",
         lambda terms: {(source,): time_s for source, time_s in terms.as_of_timestamp_s.items()},
@@ -21,7 +20,6 @@ TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
     ),
     Metric(
         "disksla_terms_expiry_timestamp_seconds",
-        "gauge",
         "Unix time in seconds until which the terms of a source may be relied on; of several"
         " files, the first to expire. Absent if none says it.",
         lambda terms: {(source,): time_s for source, time_s in terms.expiry_timestamp_s.items()},
@@ -30,7 +28,6 @@ TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
     ),
     Metric(
         "disksla_terms_refresh_failures_total",
-        "counter",
         "Terms files that could not be read, and questions to the provider that failed, by"
         " source (file, api, metadata) and reason.",
         lambda terms: {key: count for key, count in terms.failures.items() if count},
@@ -38,7 +35,6 @@ TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
     ),
     Metric(
         "disksla_terms_unused_entries",
-        "gauge",
         "Entries of the configuration and of terms files that apply to no disk, by source and"
         " reason: unmatched (no disk), shadowed (only disks that an earlier entry matches).",
         _unused,

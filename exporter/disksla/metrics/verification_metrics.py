@@ -25,7 +25,6 @@ def _passed(result: SuiteTestResult) -> float | None:
 VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
     Metric(
         "disksla_verification_ratio",
-        "gauge",
         "Result of the last valid `disksla verify` of the disk as a ratio to the promise, by test:"
         " measured over promised for rates, promised over measured for latency, so that more is"
         " better. Absent for skipped tests.",
@@ -35,7 +34,6 @@ VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
     ),
     Metric(
         "disksla_verification_required_ratio",
-        "gauge",
         "Ratio to the promise that the test requires for its request size. The test passes at this"
         " ratio less the configured tolerance. Absent for skipped tests.",
         _by_test(lambda result: result.required_ratio),
@@ -44,7 +42,6 @@ VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
     ),
     Metric(
         "disksla_verification_passed",
-        "gauge",
         "Whether the test passed (1 yes, 0 no). Absent for skipped tests, and for an indicative"
         " latency, which cannot fail.",
         _by_test(_passed),
@@ -53,7 +50,6 @@ VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
     ),
     Metric(
         "disksla_verification_timestamp_seconds",
-        "gauge",
         "Unix time in seconds at which the last valid `disksla verify` of the disk ended. Absent"
         " without one.",
         lambda report: report.ended_timestamp_s,

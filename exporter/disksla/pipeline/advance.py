@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from disksla.config import Matched, machine_limits, match_disks, type_limits
+from disksla.consumers import MOST_NAMES, MOST_SERIES
 from disksla.disks import Disk
 from disksla.interval import Clocks, GapReason, elapsed_or_gap
 from disksla.limits import Assignment
@@ -48,7 +49,7 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
     """Return the state after one tick; `signs` of a limiter are looked for, all but in benches.
 
     1. Apply the events of the tick: another list of block devices, results of probes, readings of
-       statistics pages.
+       statistics pages and of consumers.
     2. If /proc/diskstats could not be read, count the error and stop: all time up to the next
        readable sample will be one gap.
     3. Compare the text of /proc/diskstats with the previous one. Only disks whose lines changed,
@@ -215,12 +216,14 @@ def _with_host_wait(judged: Mapping[str, DiskState], window: HostWait) -> dict[s
 def _with_events(state: State, tick: Tick) -> State:
     """Return the state with what not every tick has.
 
-    That is other block devices, results of probes, and readings of statistics pages. Those of a
-    disk that is not monitored are dropped.
+    That is other block devices, results of probes, readings of statistics pages, and what
+    consumers used. Those of a disk that is not monitored are dropped.
     """
     if tick.disks is not None:
         matched = match_disks(state.configuration, tick.disks, tick.cpus)
         state = configure(state, matched, tick.clocks)
+    if tick.watched_s or tick.own_limits or tick.why_no_consumers is not None:
+        state = _with_consumers(state, tick)
     if not tick.probes and not tick.provider:
         return state
     monitored = dict(state.monitored)
@@ -231,6 +234,29 @@ def _with_events(state: State, tick: Tick) -> State:
         if message.device in monitored:
             monitored[message.device] = monitored[message.device].with_provider(message)
     return msgspec.structs.replace(state, monitored=monitored)
+
+
+def _with_consumers(state: State, tick: Tick) -> State:
+    """Return the state with what consumers used of disks, unless the settings leave it out."""
+    why_not = state.why_no_consumers if tick.why_no_consumers is None else tick.why_no_consumers
+    if not state.settings.consumers:
+        return state
+    monitored, names = dict(state.monitored), state.consumer_names
+    for device in tick.watched_s.keys() & monitored.keys():
+        # A disk has two series at most for each of its consumers: requests and bytes.
+        has_room = len(names) <= MOST_NAMES - 2 * MOST_SERIES
+        found = [each for each in tick.consumers if each.device == device]
+        after = monitored[device].with_consumers(
+            tick.watched_s[device], found, None if has_room else names
+        )
+        monitored[device], names = after, names | after.consumers.names
+    for own in tick.own_limits:
+        if own.device in monitored:
+            now_s = tick.clocks.monotonic_s
+            monitored[own.device] = monitored[own.device].with_own_limit(own, now_s)
+    return msgspec.structs.replace(
+        state, monitored=monitored, consumer_names=names, why_no_consumers=why_not or None
+    )
 
 
 def _find_lines(state: State, text: str) -> tuple[DiskstatsLines, set[str]]:

@@ -1,10 +1,11 @@
 """State of one monitored disk, and its update by one sample."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from disksla.config import ProbeKind
+from disksla.consumers import NO_CONSUMERS, ConsumerTotals, Consumption, OwnLimit, Who
 from disksla.credits import CreditAccount
 from disksla.disks import Disk
 from disksla.ebs import Failure, Reading
@@ -17,7 +18,7 @@ from disksla.pipeline.assessment import (
     credits_at,
     credits_at_last_sample,
 )
-from disksla.pipeline.data_writes import DataWrites
+from disksla.pipeline.counted_writes import DataWrites
 from disksla.pipeline.odd_counters import more_never_done, why_impossible, without_never_done
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.totals import DiskTotals
@@ -74,6 +75,8 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     """What its statistics page says; None if it was never read."""
     comparison: Comparison | None = None
     """Its verdicts beside what that page says; None if it was never read."""
+    consumers: ConsumerTotals = NO_CONSUMERS
+    """What consumers used of it, while it was watched."""
 
     @property
     def counters(self) -> Counters | None:
@@ -145,6 +148,28 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
             if provider.change is not None:
                 comparison = comparison.with_span(span_of(provider.change))
         return msgspec.structs.replace(self, provider=provider, comparison=comparison)
+
+    def with_consumers(
+        self,
+        span_s: tuple[float, float],
+        found: Iterable[Consumption],
+        may_be_named: frozenset[Who] | None,
+    ) -> "DiskState":
+        """Add what consumers used of it; the last second that is decided says if throttled."""
+        own = self.window_verdict
+        consumers = self.consumers.plus(
+            span_s,
+            found,
+            is_throttled=own is not None and own.throttle is not None,
+            may_be_named=may_be_named,
+        )
+        return msgspec.structs.replace(self, consumers=consumers)
+
+    def with_own_limit(self, own: OwnLimit, now_s: float) -> "DiskState":
+        """Add a group that is held at its own limit, unless the disk is throttled."""
+        if self.window_verdict is not None and self.window_verdict.throttle is not None:
+            return self
+        return msgspec.structs.replace(self, consumers=self.consumers.with_own_limit(own, now_s))
 
     def with_configured_probes(
         self, kinds: Collection[ProbeKind], timestamp_s: float

@@ -1,4 +1,4 @@
-"""Peak rates: the highest rate of any window within the last minute, which shows microbursts."""
+"""Rates of a disk, and the highest of any window within the last minute: it shows microbursts."""
 
 import msgspec
 
@@ -7,56 +7,51 @@ from disksla.interval import Interval
 KEPT_S = 60
 
 
-class Peak(msgspec.Struct, frozen=True, gc=False):
-    """The highest rates of all windows that ended within one second."""
+class Traffic(msgspec.Struct, frozen=True):
+    """Rates of one disk."""
 
-    second: int
-    """Monotonic time, truncated to whole seconds."""
     read_iops: float = 0.0
     write_iops: float = 0.0
     read_bytes_per_second: float = 0.0
     written_bytes_per_second: float = 0.0
 
 
+class Peak(msgspec.Struct, frozen=True, gc=False):
+    """The highest rates of all windows that ended within one second."""
+
+    second: int
+    """Monotonic time, truncated to whole seconds."""
+    rates_per_second: tuple[float, ...]
+    """In the order of `Traffic`."""
+
+
+def traffic_of(interval: Interval) -> Traffic:
+    """Return the mean rates of an interval."""
+    return Traffic(*_rates(interval))
+
+
 def with_peak(peaks: tuple[Peak, ...], window: Interval) -> tuple[Peak, ...]:
     """Add the rates of one window to the peak of its second; drop peaks older than a minute."""
-    seconds, second = window.seconds, int(window.end_s)
-    rates = Peak(
-        second,
-        window.reads / seconds,
-        window.writes / seconds,
-        window.read_bytes / seconds,
-        window.written_bytes / seconds,
-    )
+    second, rates = int(window.end_s), _rates(window)
     if not peaks or peaks[-1].second != second:
         oldest = second - KEPT_S
         begin = next((at for at, peak in enumerate(peaks) if peak.second >= oldest), len(peaks))
-        return (*peaks[begin:], rates)
-    higher = _higher(peaks[-1], rates)
-    return peaks if higher is peaks[-1] else (*peaks[:-1], higher)
+        return (*peaks[begin:], Peak(second, rates))
+    higher = tuple(map(max, peaks[-1].rates_per_second, rates))
+    return peaks if higher == peaks[-1].rates_per_second else (*peaks[:-1], Peak(second, higher))
 
 
-def highest(peaks: tuple[Peak, ...], now_s: float) -> Peak:
+def highest(peaks: tuple[Peak, ...], now_s: float) -> Traffic:
     """Return the highest rates in the minute before `now_s`; zeros if there was no I/O."""
-    result = Peak(int(now_s))
-    for peak in peaks:
-        if peak.second >= result.second - KEPT_S:
-            result = _higher(result, peak)
-    return result
+    kept = [peak.rates_per_second for peak in peaks if peak.second >= int(now_s) - KEPT_S]
+    return Traffic(*map(max, zip(*kept, strict=True)))
 
 
-def _higher(kept: Peak, other: Peak) -> Peak:
-    if (
-        other.read_iops <= kept.read_iops
-        and other.write_iops <= kept.write_iops
-        and other.read_bytes_per_second <= kept.read_bytes_per_second
-        and other.written_bytes_per_second <= kept.written_bytes_per_second
-    ):
-        return kept
-    return Peak(
-        kept.second,
-        max(kept.read_iops, other.read_iops),
-        max(kept.write_iops, other.write_iops),
-        max(kept.read_bytes_per_second, other.read_bytes_per_second),
-        max(kept.written_bytes_per_second, other.written_bytes_per_second),
+def _rates(interval: Interval) -> tuple[float, ...]:
+    seconds = interval.seconds
+    return (
+        interval.reads / seconds,
+        interval.writes / seconds,
+        interval.read_bytes / seconds,
+        interval.written_bytes / seconds,
     )

@@ -9,25 +9,41 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from disksla.config import Configuration, Matched, changes, match_disks
+from disksla.consumers import ConsumerReading
+from disksla.consumers.readers import ConsumerReaders
 from disksla.disks import Disk
-from disksla.disks.data_writes import Counts, data_write_counters
 from disksla.ebs import Failure, Reading
+from disksla.events.data_writes import Counts, DataWriteCounters
+from disksla.events.opened import open_events
+from disksla.events.opening import EventFiles
+from disksla.events.source import EventSource
 from disksla.interval import Clocks
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.changed_lines import DiskstatsLines
 from disksla.pipeline.deadlines import close_deadlines, next_deadline
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.state import State, is_idle, needs_host_wait, needs_inflight, to_look_at
+from disksla.pipeline.state import (
+    State,
+    is_idle,
+    needs_host_wait,
+    needs_inflight,
+    to_look_at,
+    to_watch,
+)
 from disksla.pipeline.tick import Tick
 from disksla.procfs.files import DiskstatsFile, InflightFiles, StatFiles
 from disksla.procfs.iowait_files import HostWaitFiles
+from disksla.system import SourceHealth
 from disksla.system.log import fields
 from disksla.system.roots import Roots
+from disksla.system.unix_socket import DEFAULT_EVENTS_SOCKET
 
 LONGEST_SLEEP_S = 0.25
 STEP_S = 0.01
@@ -42,9 +58,10 @@ CLOCK_SET_S = 1.0
 log = logging.getLogger("disksla.sampler")
 
 
-Event = tuple[Disk, ...] | Configuration | ProbeResult | Reading | Failure
+_Message = ProbeResult | Reading | Failure | ConsumerReading
+Event = tuple[Disk, ...] | Configuration | _Message
 """A new list of all block devices, a new configuration, the result of a probe, or a reading of a
-statistics page."""
+statistics page or of consumers."""
 
 
 class _NewMatch(NamedTuple):
@@ -62,6 +79,7 @@ class _Events(NamedTuple):
     """The block devices of `matched`, if they are new."""
     probes: tuple[ProbeResult, ...] = ()
     provider: tuple[Reading | Failure, ...] = ()
+    consumers: tuple[ConsumerReading, ...] = ()
 
 
 _NO_EVENTS = _Events()
@@ -89,8 +107,12 @@ class Sampler:
         state: State,
         on_tick: Callable[[Tick], None] = lambda _: None,
         clocks: Callable[[], Clocks] = read_clocks,
+        helper: Path = DEFAULT_EVENTS_SOCKET,
     ) -> None:
-        """Prepare to sample; no file is read before `start` or `run_for`."""
+        """Prepare to sample; no file is read before `start` or `run_for`.
+
+        `helper` is the socket of `disksla open-events`.
+        """
         self.state = state
         self.ticked_at_s = time.monotonic()
         """Monotonic time of the last tick that was completed."""
@@ -106,14 +128,15 @@ class Sampler:
         self._inflight = InflightFiles(roots.sysfs)
         self._stat = StatFiles(roots.sysfs)
         self._host = HostWaitFiles(roots.procfs)
-        self._data_writes = data_write_counters(roots)
+        opener = partial(open_events, helper=helper, files=EventFiles(roots))
+        self._data_writes = DataWriteCounters(EventSource(opener, "events"), roots.sysfs)
+        self.consumers = ConsumerReaders(roots, opener, self.post, lambda: to_watch(self.state))
+        """Reads who uses disks, in threads of its own, while this one runs."""
         self._on_tick = on_tick
         self._clocks = clocks
         self._wall_offset_s: float | None = None
         """Wall time minus time since boot, at the last tick."""
-        self._events: queue.SimpleQueue[_NewMatch | ProbeResult | Reading | Failure] = (
-            queue.SimpleQueue()
-        )
+        self._events: queue.SimpleQueue[_NewMatch | _Message] = queue.SimpleQueue()
         self._matching = threading.Lock()
         """Held by the thread that matches disks and terms."""
         self._matched = match_disks(state.configuration, state.inventory)
@@ -155,6 +178,7 @@ class Sampler:
 
     def start(self) -> None:
         """Start the sampler thread."""
+        self.consumers.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -167,6 +191,7 @@ class Sampler:
 
     def run_for(self, duration_s: float) -> None:
         """Sample in the calling thread for this long, or until `stop`."""
+        self.consumers.start()
         until_s = time.monotonic() + duration_s
         self._run(until_s)
 
@@ -185,6 +210,7 @@ class Sampler:
                 self.state = msgspec.structs.replace(self.state, sampler_stats=stats)
             interval_s = self.state.settings.sampling.interval_s
             due_s, missed = next_deadline(due_s, time.monotonic(), interval_s)
+        self.consumers.stop()
         self._diskstats.close()
         self._inflight.close()
         self._stat.close()
@@ -194,6 +220,11 @@ class Sampler:
     def why_not_exact(self) -> str | None:
         """Why data writes are not counted exactly; None while they are, or may be."""
         return self._data_writes.why_not
+
+    @property
+    def events_health(self) -> SourceHealth | None:
+        """How the helper that opens events works; None without one."""
+        return self._data_writes.source.health
 
     def _look_until(self, due_s: float) -> bool:
         """Read close samples every STEP_S before the deadline; return False after `stop`.
@@ -257,6 +288,7 @@ class Sampler:
         has_new_disks = False
         probes: list[ProbeResult] = []
         provider: list[Reading | Failure] = []
+        consumers: list[ConsumerReading] = []
         while not self._events.empty():
             match self._events.get():
                 case _NewMatch() as new:
@@ -265,9 +297,11 @@ class Sampler:
                     probes.append(result)
                 case Reading() | Failure() as message:
                     provider.append(message)
+                case ConsumerReading() as found:
+                    consumers.append(found)
         matched = None if new is None else new.matched
         disks = matched.inventory if matched is not None and has_new_disks else None
-        return _Events(matched, disks, tuple(probes), tuple(provider))
+        return _Events(matched, disks, tuple(probes), tuple(provider), tuple(consumers))
 
     def _read_tick(self, state: State, due_s: float, missed_ticks: int, events: _Events) -> Tick:
         clocks = self._clocks()
@@ -285,7 +319,7 @@ class Sampler:
         if needs_host_wait(state):
             host, host_problems = self._host.read()
             problems |= host_problems
-        return Tick(
+        tick = Tick(
             clocks,
             text,
             lateness_s=max(0.0, clocks.monotonic_s - due_s),
@@ -300,6 +334,7 @@ class Sampler:
             probes=events.probes,
             provider=events.provider,
         )
+        return tick.with_readings(events.consumers) if events.consumers else tick
 
     def _read_data_writes(
         self, state: State, text: str | None, clocks: Clocks
@@ -309,11 +344,10 @@ class Sampler:
         They are read after the counters of the kernel, and only if these changed or a disk was
         active: each read interrupts all CPUs.
         """
-        if self.why_not_exact is not None:
+        counters, disks = self._data_writes, state.with_write_cache
+        if counters.may_wait(disks) and (not counters.counts or is_idle(state, text)):
             return {}, {}
-        if is_idle(state, text) and self._data_writes.may_wait(state.with_write_cache):
-            return {}, {}
-        counts, problems = self._data_writes.read(state.with_write_cache)
+        counts, problems = counters.read(disks)
         if time.monotonic() - clocks.monotonic_s > LATEST_COUNT_S:
             counts = {}
         return counts, problems

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 
 from disksla.config import PROBE_KINDS, ProbeKind, Profile, UnusedEntry, machine_type_of
+from disksla.consumers import NO_CONSUMERS, ConsumerTotals
 from disksla.credits import CreditLevel
 from disksla.disks import Disk
 from disksla.histogram import Histogram
@@ -17,7 +18,7 @@ from disksla.interval import Clocks, Interval, load_of
 from disksla.limits import Assignment, Limits, SharedLimits, TermsSource
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.group_state import GroupState
-from disksla.pipeline.peaks import highest
+from disksla.pipeline.peaks import Traffic, highest, traffic_of
 from disksla.pipeline.probe_results import ProbeTotals
 from disksla.pipeline.sampler_stats import SOURCES
 from disksla.pipeline.slow import Direction, SlowTotals
@@ -27,15 +28,6 @@ from disksla.procfs import Counters
 from disksla.provider_count import Agreement, ProviderState
 from disksla.system import SourceHealth
 from disksla.verdict import MACHINE_LIMITS, Ceiling, LimitKind, Throttle, Verdict
-
-
-class Traffic(msgspec.Struct, frozen=True):
-    """Rates of one disk."""
-
-    read_iops: float = 0.0
-    write_iops: float = 0.0
-    read_bytes_per_second: float = 0.0
-    written_bytes_per_second: float = 0.0
 
 
 class DiskSnapshot(msgspec.Struct, frozen=True):
@@ -87,6 +79,10 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """What its statistics page says; None if it was never read."""
     provider_is_current: bool = False
     """Whether the page was read lately."""
+    consumers: ConsumerTotals = NO_CONSUMERS
+    """What consumers used of it, while it was watched."""
+    why_no_consumers: str | None = None
+    """Why they are not known; None while they are, or before that is known."""
 
 
 class GroupSnapshot(msgspec.Struct, frozen=True):
@@ -245,7 +241,6 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
     if disk_state.is_listed:
         totals = totals.with_idle_until(state.assessed, now_s)
     recent = sum_recent(totals.recent, now_s, state.settings.sampling.interval_s).without_flushes()
-    peak = highest(totals.peaks, now_s)
     promise = disk_state.assignment.limits.promise_charges
     is_idle = disk_state.is_listed and disk_state.disk.name not in state.active
     window_verdict = disk_state.window_verdict
@@ -259,12 +254,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         read_latency_s=totals.read_latency.histogram,
         write_latency_s=totals.write_latency.histogram,
         load=totals.load if promise else None,
-        peak=Traffic(
-            peak.read_iops,
-            peak.write_iops,
-            peak.read_bytes_per_second,
-            peak.written_bytes_per_second,
-        ),
+        peak=highest(totals.peaks, now_s),
         verdict="idle"
         if is_idle
         else window_verdict.verdict
@@ -289,17 +279,14 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         probes=_probes(disk_state, configured),
         machine_type=machine_type_of(state.settings, state.terms_files),
         probe_intervals_s=configured,
-        present=Traffic(
-            recent.reads / recent.seconds,
-            recent.writes / recent.seconds,
-            recent.read_bytes / recent.seconds,
-            recent.written_bytes / recent.seconds,
-        ),
+        present=traffic_of(recent),
         present_load=load_of(recent, promise),
         data_writes=disk_state.data_writes.exact_total,
         provider=disk_state.provider,
         provider_is_current=disk_state.provider is not None
         and disk_state.provider.is_current(now_s),
+        consumers=disk_state.consumers if state.settings.consumers else NO_CONSUMERS,
+        why_no_consumers=state.why_no_consumers,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from disksla.config import Configuration, Settings, TermsFile, UnusedEntry
+from disksla.consumers import WatchedDisk, Who
 from disksla.disks import Disk
 from disksla.interval import Clocks
 from disksla.limits import Catalog, MachineChoice
@@ -81,6 +82,10 @@ class State(msgspec.Struct, frozen=True):
     with_write_cache: Mapping[str, tuple[int, int]] = {}
     """Major and minor number of the monitored disks with a write-back cache: of these, empty
     flushes are among the writes of /proc/diskstats."""
+    consumer_names: frozenset[Who] = frozenset()
+    """Consumers that have had series of their own, on all disks."""
+    why_no_consumers: str | None = None
+    """Why consumers are not known; None while they are, or before that is known."""
 
     @property
     def configuration(self) -> Configuration:
@@ -157,6 +162,33 @@ def _is_seen_too_little(detector: DetectorState, now_s: float, looked_s: float) 
         return looked_s < FIRST_LOOK_S
     pauses = detector.pauses_since(now_s - looked_s)
     return pauses > 0 and (pauses < ENOUGH_PAUSES or looked_s < SHORT_LOOK_S)
+
+
+def to_watch(state: State) -> list[WatchedDisk]:
+    """Return the monitored disks that have I/O, of which consumers are to be known.
+
+    None where the configuration says so.
+    """
+    if not state.settings.consumers:
+        return []
+    disks = [state.monitored[device] for device in sorted(state.active & state.monitored.keys())]
+    return [_watched(disk_state) for disk_state in disks]
+
+
+def _watched(disk_state: DiskState) -> WatchedDisk:
+    disk, counters = disk_state.disk, disk_state.counters
+    counted = (0, 0, 0, 0) if counters is None else (
+        counters.reads, counters.writes, counters.reads_merged, counters.writes_merged
+    )  # fmt: skip
+    reads, writes, reads_merged, writes_merged = (each or 0 for each in counted)
+    return WatchedDisk(
+        device=disk.name,
+        number=f"{disk.major}:{disk.minor}",
+        is_busy=disk_state.is_at_limit or disk_state.detector.busy_since_s is not None,
+        requests=reads + writes,
+        merges=reads_merged + writes_merged,
+        largest_request_bytes=disk.largest_request_bytes,
+    )
 
 
 def is_idle(state: State, diskstats: str | None) -> bool:

@@ -4,10 +4,12 @@ A recording is a file of ticks, so the names of the fields are part of its forma
 encoded as `troubles`.
 """
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
 
+from disksla.consumers import ConsumerReading, Consumption, OwnLimit
 from disksla.disks import Disk
 from disksla.ebs import Failure, Reading
 from disksla.interval import Clocks
@@ -46,3 +48,31 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     """Probes that ran or were skipped since the tick before."""
     provider: tuple[Reading | Failure, ...] = ()
     """Readings of the statistics pages of disks since the tick before, in the order of time."""
+    consumers: tuple[Consumption, ...] = ()
+    """What consumers used of disks since the reading before: once a second, while a disk is
+    throttled or busy."""
+    watched_s: dict[str, tuple[float, float]] = {}
+    """Monotonic begin and end of the time of `consumers`, by device."""
+    own_limits: tuple[OwnLimit, ...] = ()
+    """Groups that are at their own limit at a disk, in the same readings."""
+    why_no_consumers: str | None = None
+    """Why consumers are not known, if that changed; empty if they are again."""
+
+    def with_readings(self, readings: Iterable[ConsumerReading]) -> "Tick":
+        """Return the tick with these readings of consumers, in the order of time."""
+        consumers, own_limits = list(self.consumers), list(self.own_limits)
+        watched_s, why_not = dict(self.watched_s), self.why_no_consumers
+        for reading in readings:
+            consumers += reading.consumers
+            own_limits += reading.own_limits
+            why_not = why_not if reading.why_not is None else reading.why_not
+            for device, (begin_s, end_s) in reading.watched_s.items():
+                first_s, last_s = watched_s.get(device, (begin_s, end_s))
+                watched_s[device] = min(first_s, begin_s), max(last_s, end_s)
+        return msgspec.structs.replace(
+            self,
+            consumers=tuple(consumers),
+            watched_s=watched_s,
+            own_limits=tuple(own_limits),
+            why_no_consumers=why_not,
+        )

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import psutil
 
-from disksla.procfs.iowait import HostWait
+from disksla.procfs.iowait import HostWait, parse_pressure_s
 from disksla.procfs.mountinfo_file import NotKernelFileError, require_kernel_file
-from disksla.procfs.pressure import parse_pressure_s
 
 
 class HostWaitFiles:

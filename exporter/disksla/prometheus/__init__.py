@@ -1,12 +1,11 @@
 """What a Prometheus server has of disks.
 
 - `query`: requests to its API, and the series that it answers.
-- `selection`, `disks`: which disks are asked about, and which of them it has.
+- `selection`: which disks are asked about, and which of them it has.
 - `period`: the time that is asked about.
 - `step`: what counters increased by between two scrapes.
 """
 
-from disksla.prometheus.disks import Selection, find_disks
 from disksla.prometheus.period import Period, parse_period
 from disksla.prometheus.query import (
     CHUNK_S,
@@ -18,22 +17,10 @@ from disksla.prometheus.query import (
     read_steps,
     selector,
 )
-from disksla.prometheus.selection import DiskName, parse_matchers
+from disksla.prometheus.selection import DiskName, Selection, find_disks, parse_matchers
 from disksla.prometheus.step import (
-    COUNTERS,
     FACTS,
-    IOWAIT_SECONDS,
-    LOAD_COUNT,
-    LOAD_SUM,
-    READ_BYTES,
-    READ_SECONDS,
-    READS,
-    THROTTLED_SECONDS,
-    VERDICT_SECONDS,
-    WAIT_SECONDS,
-    WRITE_SECONDS,
-    WRITES,
-    WRITTEN_BYTES,
+    CounterName,
     Facts,
     Key,
     Scrape,

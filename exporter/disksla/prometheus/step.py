@@ -6,6 +6,7 @@ extrapolated, so they add up: those of a month are the sum of those of its days.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
@@ -16,25 +17,30 @@ from disksla.prometheus.query import Series
 Key = tuple[str, str]
 """Name of a counter, and the value of the label that divides it or ''."""
 
-VERDICT_SECONDS = "disksla_verdict_seconds_total"
-THROTTLED_SECONDS = "disksla_throttled_seconds_total"
-READS, WRITES = "disksla_reads_completed_total", "disksla_writes_completed_total"
-READ_BYTES, WRITTEN_BYTES = "disksla_read_bytes_total", "disksla_written_bytes_total"
-READ_SECONDS, WRITE_SECONDS = (
-    "disksla_read_time_seconds_total",
-    "disksla_write_time_seconds_total",
-)
-LOAD_SUM, LOAD_COUNT = "disksla_window_load_ratio_sum", "disksla_window_load_ratio_count"
-IOWAIT_SECONDS = "disksla_throttled_iowait_seconds_total"
-WAIT_SECONDS = "disksla_throttle_wait_seconds_total"
 
-_DIVIDED_BY = {VERDICT_SECONDS: "verdict", THROTTLED_SECONDS: "limit"}
-_MAY_BE_ABSENT = {IOWAIT_SECONDS, WAIT_SECONDS}
-COUNTERS = (
-    *(VERDICT_SECONDS, THROTTLED_SECONDS, IOWAIT_SECONDS, WAIT_SECONDS),
-    *(READS, WRITES, READ_BYTES, WRITTEN_BYTES, READ_SECONDS, WRITE_SECONDS),
-    *(LOAD_SUM, LOAD_COUNT),
-)
+class CounterName(StrEnum):
+    """The counters of a disk that are read."""
+
+    VERDICT_SECONDS = "disksla_verdict_seconds_total"
+    THROTTLED_SECONDS = "disksla_throttled_seconds_total"
+    IOWAIT_SECONDS = "disksla_throttled_iowait_seconds_total"
+    WAIT_SECONDS = "disksla_throttle_wait_seconds_total"
+    READS = "disksla_reads_completed_total"
+    WRITES = "disksla_writes_completed_total"
+    READ_BYTES = "disksla_read_bytes_total"
+    WRITTEN_BYTES = "disksla_written_bytes_total"
+    READ_SECONDS = "disksla_read_time_seconds_total"
+    WRITE_SECONDS = "disksla_write_time_seconds_total"
+    LOAD_SUM = "disksla_window_load_ratio_sum"
+    LOAD_COUNT = "disksla_window_load_ratio_count"
+
+
+_NAMES = frozenset(CounterName)
+_DIVIDED_BY: Mapping[str, str] = {
+    CounterName.VERDICT_SECONDS: "verdict",
+    CounterName.THROTTLED_SECONDS: "limit",
+}
+_MAY_BE_ABSENT = {CounterName.IOWAIT_SECONDS, CounterName.WAIT_SECONDS}
 _INFO = "disksla_disk_info"
 _RATES = {
     "disksla_limit_read_iops": "read_iops",
@@ -93,18 +99,22 @@ class Step(NamedTuple):
     def assessed_s(self) -> float:
         """Time that has a verdict."""
         return sum(
-            increase for (name, _), increase in self.increases.items() if name == VERDICT_SECONDS
+            increase
+            for (name, _), increase in self.increases.items()
+            if name == CounterName.VERDICT_SECONDS
         )
 
     @property
     def noncompliant_s(self) -> float:
         """Time below the promise, or stalled."""
-        return self.of(VERDICT_SECONDS, "below") + self.of(VERDICT_SECONDS, "stalled")
+        return self.of(CounterName.VERDICT_SECONDS, "below") + self.of(
+            CounterName.VERDICT_SECONDS, "stalled"
+        )
 
     @property
     def is_throttled(self) -> bool:
         """Whether it has throttled time."""
-        return any(name == THROTTLED_SECONDS for name, _ in self.increases)
+        return any(name == CounterName.THROTTLED_SECONDS for name, _ in self.increases)
 
 
 class Scrape(msgspec.Struct):
@@ -129,7 +139,7 @@ def scrapes_of(series: Iterable[Series]) -> list[Scrape]:
             scrape = scrapes.get(timestamp_s)
             if scrape is None:
                 scrape = scrapes[timestamp_s] = Scrape(timestamp_s, {}, {}, {})
-            if name in COUNTERS:
+            if name in _NAMES:
                 scrape.counters[key] = value
             elif name == _INFO:
                 scrape.info = each.metric
@@ -138,7 +148,7 @@ def scrapes_of(series: Iterable[Series]) -> list[Scrape]:
     return [
         scrapes[timestamp_s]
         for timestamp_s in sorted(scrapes)
-        if any(name == VERDICT_SECONDS for name, _ in scrapes[timestamp_s].counters)
+        if any(name == CounterName.VERDICT_SECONDS for name, _ in scrapes[timestamp_s].counters)
     ]
 
 

@@ -8,7 +8,7 @@
 """
 
 from disksla.provider_count.agreement import NOT_THROTTLED, Agreement, named_limit, with_limit
+from disksla.provider_count.agreement_text import explain_provider
 from disksla.provider_count.comparison import Comparison
 from disksla.provider_count.provider_span import ProviderSpan, span_of
 from disksla.provider_count.provider_state import ProviderState
-from disksla.provider_count.sentences import explain_provider

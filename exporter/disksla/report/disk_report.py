@@ -20,6 +20,7 @@ from disksla.report.document import (
 )
 from disksla.report.evidence import (
     ProbeStep,
+    consumers_of,
     credits_of,
     probe_steps,
     probes_around,
@@ -29,7 +30,7 @@ from disksla.report.evidence import (
 )
 from disksla.report.published_sla import allowance, uptime
 from disksla.report.span import gaps, incident_spans, throttled_spans, worst_steps
-from disksla.report.totals import given_of, sum_of, totals_of
+from disksla.report.step_totals import given_of, sum_of, totals_of
 
 FORMAT = 1
 
@@ -88,6 +89,7 @@ def disk_report(history: DiskSeries, basis: ReportCriteria) -> DiskReport:
         allowance=allowance(share, totals.noncompliant_s, period.seconds),
         uptime=uptime(provider, totals.verdict_seconds["stalled"], period.seconds),
         slices=_slices(steps, incidents, period),
+        consumers=consumers_of(history.evidence),
         recorded=history.recorded,
     )
 

@@ -129,6 +129,15 @@ class CreditsEvidence(msgspec.Struct, frozen=True):
     """Time in which not even the upper bound was 1 % of the capacity."""
 
 
+class ConsumerEvidence(msgspec.Struct, frozen=True):
+    """What a unit, container or pod used of a disk, while the disk was throttled or busy."""
+
+    consumer: str
+    requests_ratio: float | None
+    """Share of the requests of all consumers; None where they were not counted."""
+    bytes_ratio: float | None
+
+
 class VerificationTest(msgspec.Struct, frozen=True):
     """One test of a verification."""
 
@@ -233,6 +242,8 @@ class DiskReport(msgspec.Struct, frozen=True):
     allowance: Allowance | None
     uptime: Uptime | None
     slices: tuple[Slice, ...]
+    consumers: tuple[ConsumerEvidence, ...] = ()
+    """Those that used it most, read every five minutes or more."""
     recorded: Recorded | None = None
 
     @property

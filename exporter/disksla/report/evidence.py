@@ -1,4 +1,4 @@
-"""Evidence beside the verdicts: burst credits, probes, verifications, gaps of the daemon.
+"""Evidence beside the verdicts: who used a disk, burst credits, probes, verifications, gaps.
 
 It is read at equal steps, of five minutes or more, not sample by sample.
 """
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from disksla.prometheus import Series
 from disksla.report.document import (
+    ConsumerEvidence,
     CreditsEvidence,
     ProbeEvidence,
     ProbeWindow,
@@ -23,7 +24,10 @@ _PROBES = {
     "read-latency": "disksla_probe_read_latency",
     "write-latency": "disksla_probe_write_latency",
 }
+_USED = {"requests": "disksla_consumer_requests_total", "bytes": "disksla_consumer_bytes_total"}
+_MOST_CONSUMERS = 5
 EVIDENCE = (
+    *_USED.values(),
     *(_CREDITS, _LOWER, _UPPER, _CAPACITY),
     *(f"{name}_seconds_{part}" for name in _PROBES.values() for part in ("sum", "count")),
 )
@@ -83,6 +87,43 @@ def _credits(by_key: Mapping[tuple[str, str], Curve], resource: str) -> CreditsE
         last_credits=estimate[times[-1]],
         empty_s=empty_s,
     )
+
+
+def consumers_of(series: Sequence[Series]) -> tuple[ConsumerEvidence, ...]:
+    """Return who used a disk, as shares of what is known, the greatest first."""
+    used = {unit: _increases(series, name) for unit, name in _USED.items()}
+    shares = {
+        unit: {
+            consumer: increase / sum(of_unit.values()) for consumer, increase in of_unit.items()
+        }
+        for unit, of_unit in used.items()
+        if sum(of_unit.values())
+    }
+    found = [
+        ConsumerEvidence(
+            consumer,
+            shares.get("requests", {}).get(consumer),
+            shares.get("bytes", {}).get(consumer),
+        )
+        for consumer in {*used["requests"], *used["bytes"]}
+    ]
+
+    def greatest_first(each: ConsumerEvidence) -> tuple[float, str]:
+        return -max(each.requests_ratio or 0.0, each.bytes_ratio or 0.0), each.consumer
+
+    return tuple(sorted(found, key=greatest_first)[:_MOST_CONSUMERS])
+
+
+def _increases(series: Iterable[Series], name: str) -> dict[str, float]:
+    """Return by how much a counter of each consumer increased; after a reset, from zero."""
+    increases: dict[str, float] = {}
+    for each in series:
+        if each.name == name:
+            values = [value for _, value in each.samples()]
+            rises = (b if b < a else b - a for a, b in pairwise(values))
+            consumer = each.metric.get("consumer", "")
+            increases[consumer] = increases.get(consumer, 0.0) + sum(rises)
+    return increases
 
 
 class ProbeStep(NamedTuple):

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from disksla.exchange import Exchanges
 from disksla.prometheus import (
     CHUNK_S,
-    COUNTERS,
     FACTS,
     MOST_POINTS,
+    CounterName,
     DiskName,
     Period,
     Scrape,
@@ -47,7 +47,7 @@ def read_history(
     steps: list[Step] = []
     last: list[Scrape] = []
     for chunk_s in range(start_s - _BEFORE_S, end_s, CHUNK_S):
-        matching = selector((*COUNTERS, *FACTS), labels)
+        matching = selector((*CounterName, *FACTS), labels)
         chunk_end_s = min(chunk_s + CHUNK_S, end_s)
         samples = yield from read_samples(server, matching, chunk_s, chunk_end_s)
         scrapes = [*last, *scrapes_of(samples)]

@@ -6,7 +6,7 @@ from statistics import median
 
 from disksla.prometheus import Step
 from disksla.report.document import Gap, HistoryGapReason, ThrottledSpan
-from disksla.report.totals import totals_of
+from disksla.report.step_totals import totals_of
 
 BREAK_S = 600.0
 """Spans with a shorter break between them are one."""

@@ -1,6 +1,6 @@
 """YAML files to typed records, with every problem and its line."""
 
-from disksla.schema.fields import (
+from disksla.schema.field_types import (
     Bytes,
     BytesPerSecond,
     Date,

@@ -1,4 +1,5 @@
 """Services of the operating system: state file, jobs, systemd, log, lock, events, DMI."""
 
+from disksla.system.dmi_provider import provider_of
 from disksla.system.health import SourceHealth
-from disksla.system.provider import provider_of
+from disksla.system.paranoia import describe_refusal

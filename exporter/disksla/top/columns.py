@@ -6,19 +6,21 @@ from typing import NamedTuple
 from disksla.api import LiveDiskDocument
 from disksla.top.line import Line, Span, Style, cells, clean, fit
 from disksla.top.look import Look
-from disksla.top.number import number, percent
-from disksla.top.order import bytes_per_second, limit_now, names_of_use, verdict_now
+from disksla.top.order import bytes_per_second, limit_now, most_limited, names_of_use, verdict_now
 from disksla.top.strip import strip
 from disksla.units import MIB, format_duration
 from disksla.verdict import LIMITED_VERDICTS, OF_MACHINE, VERDICTS
 
 _WIDE = 100
 """Terminals of this width or wider have separate columns for reads and writes."""
+_WIDEST = 120
+"""Those of this width or wider also have who uses the disk."""
 _NUMBER = 6
 _LEAST_STRIP = 10
 _MOST_STRIP = 60
 _MOST_NAME = 16
 _MOST_MOUNTED = 32
+_MOST_WHO = 32
 
 
 class Column(NamedTuple):
@@ -65,6 +67,9 @@ def table(disks: Sequence[LiveDiskDocument], width: int) -> Table:
     left = width - 1
     chosen = set()
     columns = _columns(disks, is_wide=width >= _WIDE)
+    if width >= _WIDEST and any(map(_who, disks)):
+        who_width = _widest([_who(disk) for disk in disks], len("who"), _MOST_WHO)
+        columns.append(Column("who", who_width, 10, _who, is_number=False))
     for column in sorted(columns, key=lambda each: each.rank):
         needed = column.width + 1 + (_LEAST_STRIP if column.rank > _STRIP_RANK else 0)
         if needed <= left:
@@ -134,6 +139,21 @@ def _limit(disk: LiveDiskDocument) -> str:
     return "machine" if limit in OF_MACHINE else limit or ""
 
 
+def _who(disk: LiveDiskDocument) -> str:
+    """Return the consumer that used most of the disk, behind its share.
+
+    It is that of the bytes if a limit of bandwidth throttled the disk, else of the requests.
+    """
+    first = next(iter(disk.consumers), None)
+    if first is None:
+        return ""
+    shares = [first.requests, first.bytes]
+    if most_limited(disk) in {"bandwidth", "machine_bandwidth"}:
+        shares.reverse()
+    share = next((each for each in shares if each is not None), 0.0)
+    return f"{100 * share:.0f}% {first.consumer}"
+
+
 def _credits(disk: LiveDiskDocument) -> str:
     """Return the credits left of the resource with the least."""
     return percent(min((each.ratio for each in disk.credits if each.is_known), default=None), 7)
@@ -142,3 +162,32 @@ def _credits(disk: LiveDiskDocument) -> str:
 def _empty_in(disk: LiveDiskDocument) -> str:
     left_s = [each.exhaustion_s for each in disk.credits if each.exhaustion_s is not None]
     return format_duration(min(left_s)) if left_s else "-"
+
+
+_PREFIXES = ("", "k", "M", "G", "T")
+_ABSENT = "-"
+
+
+def number(value: float | None, width: int) -> str:
+    """Return a number with at most two decimals that is at most this wide.
+
+    A long one is in thousands (k), millions (M) and so on, at a width of six or more.
+    """
+    if value is None:
+        return _ABSENT
+    for power, prefix in enumerate(_PREFIXES):
+        text = _decimals(value / 1000**power) + prefix
+        if len(text) <= width:
+            return text
+    return f"{value:.0e}"
+
+
+def percent(ratio: float | None, width: int) -> str:
+    """Return a ratio in percent."""
+    return _ABSENT if ratio is None else f"{number(round(100 * ratio, 1), width - 1)}%"
+
+
+def _decimals(value: float) -> str:
+    if value < 9.995:  # noqa: PLR2004 -- below ten
+        return f"{value:.2f}"
+    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"  # noqa: PLR2004 -- below 100

@@ -7,6 +7,7 @@ from disksla.verdict import VERDICTS, Verdict
 _KEYS = (
     ("arrows, j k", "select a disk, or scroll; Page Up, Page Down, Home, End"),
     ("Enter", "open the selected disk"),
+    ("w", "who uses the selected disk"),
     ("Esc, q", "back; q quits where all disks are shown"),
     ("Space", "freeze what is shown, or resume"),
     ("/", "list the disks whose name, mount point or claim contains a text; Esc: all"),
@@ -22,6 +23,7 @@ _COLUMNS = (
     ("aqu-sz", "mean number of requests in flight, as in iostat"),
     ("load", "utilization of the limit; at 100 % the disk is at the limit"),
     ("credits", "burst credits left, and when they are used up at the present load"),
+    ("who", "unit, container or pod that used most of the disk in the last five minutes"),
     ("last 60 s", "the worst verdicts of the last minute, the present on the right"),
     ("trouble", "seconds throttled, below or stalled: in the last minute, then in five"),
 )

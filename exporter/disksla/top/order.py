@@ -44,8 +44,12 @@ def limit_now(disk: LiveDiskDocument) -> LimitKind | None:
     """
     if verdict_now(disk) != "throttled":
         return None
-    most = max(disk.throttled_seconds, key=disk.throttled_seconds.__getitem__, default=None)
-    return disk.limit or most
+    return disk.limit or most_limited(disk)
+
+
+def most_limited(disk: LiveDiskDocument) -> LimitKind | None:
+    """Return where the disk was throttled for most of the last five minutes."""
+    return max(disk.throttled_seconds, key=disk.throttled_seconds.__getitem__, default=None)
 
 
 def trouble(disk: LiveDiskDocument) -> tuple[float, float, float]:

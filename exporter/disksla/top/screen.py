@@ -11,6 +11,7 @@ from disksla.top.line import Line, Span, clean, fit, fit_line, wrap
 from disksla.top.look import Look
 from disksla.top.order import listed, verdict_now
 from disksla.top.view import Place, Size, View
+from disksla.top.who_screen import who_lines
 from disksla.verdict import LIMITED_VERDICTS, Verdict
 
 _TOP_ROWS = 2
@@ -23,8 +24,8 @@ _PROBLEM_WORDS: dict[Verdict, str] = {
     "below": "below the promise",
     "stalled": "stalled",
 }
-_LIST_KEYS = "?:help Enter:open Space:freeze /:filter q:quit  sort: t n i b a l"
-_OPEN_KEYS = "Esc:back Space:freeze ?:help"
+_LIST_KEYS = "?:help Enter:open w:who Space:freeze /:filter q:quit  sort: t n i b a l"
+_OPEN_KEYS = "Esc:back w:who Space:freeze ?:help"
 
 
 def screen(document: DisksDocument | None, view: View, size: Size, look: Look) -> list[Line]:
@@ -151,6 +152,8 @@ def _opened(document: DisksDocument, view: View, size: Size, look: Look) -> list
     found = [disk for disk in document.disks if disk.device == view.selected]
     if not found:
         return [(Span(f"{view.selected} is not monitored any more; Esc shows all disks"),)]
+    if view.is_who:
+        return who_lines(found[0], size.columns)
     return disk_lines(found[0], document.timestamp_s, size.columns, look)
 
 

@@ -6,23 +6,9 @@ from itertools import groupby
 from disksla.top.line import Span
 from disksla.verdict import VERDICTS, Verdict
 
-LETTERS: Mapping[Verdict, str] = {
-    "idle": ".",
-    "unproven": "-",
-    "met": "+",
-    "throttled": "T",
-    "below": "B",
-    "stalled": "S",
-}
+LETTERS: Mapping[Verdict, str] = dict(zip(VERDICTS, ".-+TBS", strict=True))
 """Where there are no blocks, or no colours."""
-BLOCKS: Mapping[Verdict, str] = {
-    "idle": "▁",
-    "unproven": "▂",
-    "met": "▃",
-    "throttled": "▅",
-    "below": "▆",
-    "stalled": "█",
-}
+BLOCKS: Mapping[Verdict, str] = dict(zip(VERDICTS, "▁▂▃▅▆█", strict=True))
 """The worse the verdict, the higher."""
 _UNKNOWN = " "
 _CURVE = "▁▂▃▄▅▆▇█"

@@ -23,6 +23,8 @@ class View(NamedTuple):
     """Name of a disk; None for the first."""
     is_open: bool = False
     """The selected disk is shown alone."""
+    is_who: bool = False
+    """Of an open disk, its consumers are shown."""
     is_help: bool = False
     is_frozen: bool = False
     has_quit: bool = False
@@ -106,7 +108,8 @@ def _back(view: View, _place: Place) -> View:
     """Return the view before this one: first without help, then all disks, then without filter."""
     if view.is_help:
         return view._replace(is_help=False, scrolled=0)
-    return view._replace(is_open=False, scrolled=0, filter=view.filter if view.is_open else "")
+    kept = view.filter if view.is_open else ""
+    return view._replace(is_open=False, is_who=False, scrolled=0, filter=kept)
 
 
 def _quit(view: View, place: Place) -> View:
@@ -117,11 +120,19 @@ def _open(view: View, place: Place) -> View:
     if not view.is_list or not place.names:
         return view
     name = view.selected if view.selected in place.names else place.names[0]
-    return view._replace(selected=name, is_open=True, scrolled=0)
+    return view._replace(selected=name, is_open=True, is_who=False, scrolled=0)
 
 
 def _help(view: View, _place: Place) -> View:
     return view._replace(is_help=not view.is_help, scrolled=0)
+
+
+def _who(view: View, place: Place) -> View:
+    """Return the view with the consumers of the selected disk, or without them."""
+    if view.is_help:
+        return view
+    opened = _open(view, place)
+    return opened._replace(is_who=not view.is_who, scrolled=0) if opened.is_open else view
 
 
 def _filter(view: View, _place: Place) -> View:
@@ -132,6 +143,7 @@ _CHANGES: Mapping[str, Callable[[View, Place], View]] = {
     "q": _quit,
     "escape": _back,
     "enter": _open,
+    "w": _who,
     "space": lambda view, _place: view._replace(is_frozen=not view.is_frozen),
     "h": _help,
     "?": _help,

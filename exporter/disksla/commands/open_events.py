@@ -1,0 +1,50 @@
+"""`disksla open-events`: open performance events of block requests, for the daemon."""
+
+import argparse
+import os
+from functools import partial
+from pathlib import Path
+
+from disksla.commands._log_options import add_log_options
+from disksla.events.helper import answer, listen, passed_connection, serve
+from disksla.events.opening import EventFiles, credentials_directory, plan
+from disksla.system.log import set_up_logging
+from disksla.system.roots import Roots
+from disksla.system.systemd import FIRST_DESCRIPTOR
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --listen, --path.sysfs, --path.procfs, --log.level and --log.format."""
+    parser.add_argument(
+        "--listen",
+        type=Path,
+        metavar="FILE",
+        help="Unix socket to listen on, for the user and the group of the process and for root,"
+        " to answer one client after the other; without it, answer the connection that systemd"
+        " passed, and end",
+    )
+    for option, default in (("sysfs", Roots().sysfs), ("procfs", Roots().procfs)):
+        parser.add_argument(
+            f"--path.{option}",
+            dest=f"path_{option}",
+            type=Path,
+            default=default,
+            metavar="DIR",
+            help=f"directory of {option} (default: %(default)s)",
+        )
+    add_log_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Answer one client, or with --listen all, until the process is ended."""
+    set_up_logging(arguments.log_level, arguments.log_format)
+    roots = Roots(procfs=arguments.path_procfs, sysfs=arguments.path_sysfs)
+    files = EventFiles(roots, credentials_directory(os.environ))
+    prepare = partial(plan, files=files)
+    if arguments.listen is None:
+        with passed_connection(FIRST_DESCRIPTOR) as connection:
+            answer(connection, prepare)
+    else:
+        with listen(arguments.listen) as listening:
+            serve(listening, prepare)
+    return 0

@@ -1,0 +1,143 @@
+"""Finds the control groups of the machine, and knows their names by their ids."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from disksla.consumers.group_tree import Group, GroupTree
+from disksla.consumers.names import consumer_of, pod_names_of
+from disksla.system.roots import Roots
+
+MOST_SCANNED = 20_000
+"""Groups of a scan; of more, those that are further down are named by the group above."""
+LEAST_S = 1.0
+LARGEST_SHARE = 0.02
+"""Scans take at most this share of a CPU: with ten thousand groups, one takes half a second."""
+REMEMBERED_S = 3600.0
+_MOST_ENDED = 10_000
+_CONTAINER_LOGS = Path("var") / "log" / "containers"
+SWITCH_ON = "IOAccounting=yes in one unit of systemd switches it on for all"
+
+
+class Hierarchy(NamedTuple):
+    """Where the groups are, or why they cannot say who uses a disk."""
+
+    root: Path | None
+    why_not: str | None = None
+
+
+def find_hierarchy(sysfs: Path) -> Hierarchy:
+    """Return the hierarchy that has the controller `io`."""
+    top = sysfs / "fs" / "cgroup"
+    for root in (top, top / "unified"):
+        controllers = _read_words(root / "cgroup.controllers")
+        if controllers is None:
+            continue
+        if (root / "cgroup.type").exists():  # the root of all groups has none
+            why = f"{root} has the groups of a container only; mount that of the host there"
+            return Hierarchy(None, why)
+        if "io" in controllers:
+            return Hierarchy(root, None if _has_io(root) else _off())
+    if not top.exists():
+        return Hierarchy(None, f"there are no control groups at {top}")
+    if (top / "blkio").exists():
+        hybrid = " (hybrid)" if (top / "unified").exists() else ""
+        why = f"the machine has cgroup v1{hybrid}, which does not count it; boot with"
+        return Hierarchy(None, f"{why} systemd.unified_cgroup_hierarchy=1")
+    return Hierarchy(None, f"the control groups at {top} have no controller io")
+
+
+def _has_io(root: Path) -> bool:
+    return "io" in (_read_words(root / "cgroup.subtree_control") or ())
+
+
+def _off() -> str:
+    return f"the controller io of the control groups is off; {SWITCH_ON}"
+
+
+def _read_words(path: Path) -> list[str] | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").split()
+    except OSError:
+        return None
+
+
+class Groups:
+    """The groups of this machine. One thread scans; others may ask for names."""
+
+    def __init__(self, roots: Roots, now: Callable[[], float] = time.monotonic) -> None:
+        """Read nothing before `scan`."""
+        self._logs = roots.rootfs / _CONTAINER_LOGS
+        self._now = now
+        self._next_s = 0.0
+        self._names: dict[int, str] = {}
+        self._ended: dict[int, tuple[str, float]] = {}
+        """Names of groups that are no longer there, with the time of the scan that missed them."""
+        self.tree = GroupTree({})
+        """The groups of the last scan."""
+
+    def name_of(self, group: int) -> str | None:
+        """Return the consumer with the id of a group; None if it was never seen."""
+        name = self._names.get(group)
+        return name if name is not None else self._ended.get(group, (None, 0.0))[0]
+
+    def scan(self, root: Path) -> bool:
+        """Scan the groups, unless the last scan was too short ago; return whether it was done.
+
+        Raise OSError if the root cannot be read.
+        """
+        begin_s = self._now()
+        if begin_s < self._next_s:
+            return False
+        tree = GroupTree(_scan(root))
+        pod_names = pod_names_of(self._log_files())
+        names = {group.id: consumer_of(group.path, pod_names) for group in tree.groups.values()}
+        end_s = self._now()
+        self._ended = self._still_remembered(names, end_s)
+        self.tree, self._names = tree, names
+        self._next_s = end_s + max(LEAST_S, (end_s - begin_s) / LARGEST_SHARE)
+        return True
+
+    def _log_files(self) -> list[str]:
+        try:
+            return [path.name for path in self._logs.iterdir()]
+        except OSError:
+            return []  # no kubelet
+
+    def _still_remembered(
+        self, names: dict[int, str], now_s: float
+    ) -> dict[int, tuple[str, float]]:
+        gone = {group: (name, now_s) for group, name in self._names.items() if group not in names}
+        kept = {
+            group: (name, at_s)
+            for group, (name, at_s) in (self._ended | gone).items()
+            if now_s - at_s < REMEMBERED_S
+        }
+        return dict(list(kept.items())[-_MOST_ENDED:])
+
+
+def _scan(root: Path) -> dict[int, Group]:
+    """Return the groups by id, those near the root first."""
+    groups: dict[int, Group] = {}
+    waiting = deque([(root.stat().st_ino, 0, "")])
+    while waiting:
+        number, parent, path = waiting.popleft()
+        try:
+            with os.scandir(f"{root}{path}") as entries:
+                below, has_io = [], False
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        below.append((entry.inode(), number, f"{path}/{entry.name}"))
+                    elif entry.name == "io.stat":
+                        has_io = True
+        except OSError:
+            if not path:
+                raise
+            continue  # it has ended
+        groups[number] = Group(number, parent, path, has_io)
+        if len(groups) + len(waiting) + len(below) <= MOST_SCANNED:
+            waiting += below  # else the group stands for those below it
+    return groups

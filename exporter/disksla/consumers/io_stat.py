@@ -1,0 +1,256 @@
+"""The thread that reads `io.stat` of the control groups while a disk is throttled or busy.
+
+It needs no privilege. Once a second, it posts what each consumer used of the disks.
+"""
+
+import logging
+import resource
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from disksla.consumers.consumption import ConsumerReading, Consumption, WatchedDisk
+from disksla.consumers.group_tree import Group, GroupTree
+from disksla.consumers.groups import Groups, Hierarchy, find_hierarchy
+from disksla.consumers.io_files import parse_io_max
+from disksla.consumers.io_stat_files import IoStatFiles
+from disksla.consumers.own_limits import Limited, OwnLimits
+from disksla.consumers.sharing import (
+    Counted,
+    Growth,
+    Roles,
+    consumptions,
+    counts_requests,
+    growth_at,
+    with_debt,
+)
+from disksla.system import SourceHealth
+from disksla.system.log import fields
+from disksla.system.roots import Roots
+
+EVERY_S = 1.0
+WATCHED_AFTER_S = 60.0
+"""A disk is watched for this time after it was busy."""
+MOST_READ = 2000
+"""Groups whose `io.stat` is read."""
+_DESCRIPTOR_SHARE = 0.25
+"""Largest share of the descriptors of this process that these files may use."""
+_SCAN_EVERY_S = 10.0
+_SCAN_IDLE_S = 60.0
+_MOST_UNATTRIBUTED = 0.05
+"""With a larger share, groups are scanned at once: new ones are not known yet."""
+_STOP_TIMEOUT_S = 2.0
+
+log = logging.getLogger("disksla.consumers")
+
+
+class _Reading(NamedTuple):
+    """One reading of all groups."""
+
+    at_s: float
+    counted: Counted
+    disks: Mapping[str, WatchedDisk]
+    """The busy disks, by name."""
+
+
+class IoStatReader:
+    """Posts what consumers used of the disks, from `start` until `stop`."""
+
+    def __init__(
+        self,
+        roots: Roots,
+        post: Callable[[ConsumerReading], None],
+        watched: Callable[[], Iterable[WatchedDisk]],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare to read; `watched` returns the monitored disks that have I/O now."""
+        self.groups = Groups(roots, now)
+        self._sysfs = roots.sysfs
+        self._post = post
+        self._watched = watched
+        self._now = now
+        self._files = IoStatFiles()
+        self._hierarchy: Hierarchy | None = None
+        self._roles = Roles(0, (), {})
+        self._limited: dict[int, Limited] = {}
+        self._own_limits = OwnLimits()
+        self._busy_s: dict[str, float] = {}
+        """When each disk was busy last."""
+        self._before: _Reading | None = None
+        self._debts: dict[str, Growth] = {}
+        self._root: Path | None = None
+        self._to_open: dict[int, Group] = {}
+        self._scanned_s = -_SCAN_IDLE_S
+        self._merged = 0
+        """Groups that stand for those below them, because there are too many."""
+        self._errors = 0
+        self._problem: str | None = None
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def health(self) -> SourceHealth | None:
+        """How the reading is; None where there was nothing to read."""
+        if self._hierarchy is None or (self._hierarchy.why_not and not self._errors):
+            return None
+        return SourceHealth("consumers", self._errors, self._problem is None, self._problem)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether there are groups with the controller `io`."""
+        return self._root is not None
+
+    def start(self) -> None:
+        """Start the thread, anew after `stop`."""
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run, name="consumers", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop reading."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(_STOP_TIMEOUT_S)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(EVERY_S):
+            self.read()
+        self._forget()
+
+    def read(self) -> None:
+        """Read once, and post what is new; a failure is counted, and logged once."""
+        try:
+            problem = self._read([*self._watched()])
+        except OSError as error:
+            problem = str(error)
+            self._forget()
+        if problem is not None:
+            self._errors += 1
+            if problem != self._problem:
+                log.warning("cannot read control groups", extra=fields(err=problem))
+        elif self._problem is not None:
+            log.info("control groups readable again")
+        self._problem = problem
+
+    def _read(self, disks: list[WatchedDisk]) -> str | None:
+        """Return what could not be parsed, if anything. Raise OSError."""
+        now_s = self._now()
+        busy = self._busy(disks, now_s)
+        if disks:
+            self._scan(now_s, is_busy=bool(busy))
+        limited = {number for each in self._limited.values() for number in each.limits}
+        if not (busy or any(disk.number in limited for disk in disks)) or self._root is None:
+            self._forget()
+            return None
+        self._files.open(self._root, self._to_open)
+        counted, problem = self._files.read()
+        reading, before = _Reading(now_s, counted, busy), self._before
+        roles, self._before = self._roles, reading
+        self._roles = roles._replace(made_since=frozenset())
+        devices = {disk.number: disk.device for disk in disks}
+        held = self._own_limits.after(now_s, counted, self._limited, devices)
+        both = [] if before is None else [device for device in busy if device in before.disks]
+        if before is not None and (both or held):
+            found = [self._shares(device, before, reading, roles) for device in both]
+            watched = dict.fromkeys(both, (before.at_s, now_s))
+            self._post(ConsumerReading(watched, tuple(chain.from_iterable(found)), held))
+        return problem
+
+    def _busy(self, disks: list[WatchedDisk], now_s: float) -> dict[str, WatchedDisk]:
+        """Return the disks that are busy, or were it lately."""
+        for disk in disks:
+            if disk.is_busy:
+                self._busy_s[disk.device] = now_s
+        self._busy_s = {
+            device: at_s for device, at_s in self._busy_s.items() if now_s - at_s < WATCHED_AFTER_S
+        }
+        return {disk.device: disk for disk in disks if disk.device in self._busy_s}
+
+    def _shares(
+        self, device: str, before: _Reading, after: _Reading, roles: Roles
+    ) -> list[Consumption]:
+        """Return what consumers used of a disk between two readings."""
+        disk = after.disks[device]
+        growth = growth_at(before.counted, after.counted, roles, disk.number)
+        with_requests = counts_requests(disk, before.disks[device], growth)
+        growth, self._debts[device] = with_debt(growth, self._debts.get(device))
+        if growth.unattributed.bytes > _MOST_UNATTRIBUTED * growth.of_groups.bytes:
+            self._scanned_s = -_SCAN_IDLE_S
+        return consumptions(device, growth, with_requests=with_requests)
+
+    def _scan(self, now_s: float, *, is_busy: bool) -> None:
+        """Find the groups, unless they were found lately. Raise OSError."""
+        if now_s < self._scanned_s + (_SCAN_EVERY_S if is_busy else _SCAN_IDLE_S):
+            return
+        hierarchy = find_hierarchy(self._sysfs)
+        if hierarchy.why_not != (self._hierarchy and self._hierarchy.why_not):
+            self._post(ConsumerReading(why_not=hierarchy.why_not or ""))
+            log.info(
+                "consumers of disks",
+                extra=fields(known=not hierarchy.why_not, err=hierarchy.why_not),
+            )
+        self._hierarchy = hierarchy
+        known, self._root = self.groups.tree, None if hierarchy.why_not else hierarchy.root
+        if self._root is None:
+            self._scanned_s = now_s
+        elif self.groups.scan(self._root):
+            self._scanned_s = now_s
+            self._found(self._root, self.groups.tree, known)
+
+    def _found(self, root: Path, tree: GroupTree, known: GroupTree) -> None:
+        """Keep which groups are to be read; `known` are those of the scan before."""
+        if tree.root is None:
+            return
+        leaves = tree.leaves(_most_read())
+        self._say_if_merged(sum(map(bool, (tree.with_io(leaf.id) for leaf in leaves))))
+        inner = {group.id: group for leaf in leaves for group in tree.above(leaf)}
+        self._limited = self._with_limits(root, [*leaves, *inner.values()])
+        made = (
+            leaf.id
+            for leaf in leaves
+            if leaf.id not in known.groups and known.with_io(leaf.parent)
+        )
+        self._roles = Roles(
+            root=tree.root.id,
+            tops=tuple(group.id for group in tree.tops),
+            leaves={leaf.id: self._name(leaf) for leaf in leaves},
+            made_since=self._roles.made_since.union(made),
+        )
+        limited = [tree.groups[group] for group in self._limited]
+        self._to_open = {group.id: group for group in (tree.root, *tree.tops, *leaves, *limited)}
+
+    def _say_if_merged(self, merged: int) -> None:
+        """Log once that there are too many groups to read all of them."""
+        if merged and not self._merged:
+            log.warning("too many control groups", extra=fields(most=MOST_READ, merged=merged))
+        self._merged = merged
+
+    def _name(self, group: Group) -> str:
+        return self.groups.name_of(group.id) or group.path
+
+    def _with_limits(self, root: Path, groups: Iterable[Group]) -> dict[int, Limited]:
+        """Return those of the groups that have limits of their own."""
+        limited = {}
+        for group in groups:
+            try:
+                with open(f"{root}{group.path}/io.max", encoding="utf-8") as file:  # noqa: PTH123
+                    limits = parse_io_max(file.read())
+            except (OSError, ValueError):
+                continue  # it has ended, or has no such file
+            if limits:
+                limited[group.id] = Limited(self._name(group), limits)
+        return limited
+
+    def _forget(self) -> None:
+        """Close all files; the next reading has none before it."""
+        self._files.close()
+        self._own_limits.clear()
+        self._before, self._debts = None, {}
+
+
+def _most_read() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(MOST_READ, int(_DESCRIPTOR_SHARE * soft))

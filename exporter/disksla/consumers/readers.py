@@ -1,0 +1,100 @@
+"""The threads that read who uses disks: by `io.stat`, and by samples of requests.
+
+Samples say more: requests, and the program. So requests are those of samples where there are some,
+and bytes are those of `io.stat` where it can be read.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from disksla.consumers.consumption import UNATTRIBUTED, ConsumerReading, Consumption, WatchedDisk
+from disksla.consumers.groups import find_hierarchy
+from disksla.consumers.io_stat import IoStatReader
+from disksla.consumers.names import program_of
+from disksla.consumers.request_reader import RequestReader, Wanted
+from disksla.events.request_sampler import RequestSampler
+from disksla.events.source import EventSource, OpenEvents
+from disksla.system import SourceHealth
+from disksla.system.roots import Roots
+
+SAMPLED_LATELY_S = 3.0
+
+
+class ConsumerReaders:
+    """Posts who uses the disks, from `start` until `stop`."""
+
+    def __init__(
+        self,
+        roots: Roots,
+        open_events: OpenEvents,
+        post: Callable[[ConsumerReading], None],
+        watched: Callable[[], Iterable[WatchedDisk]],
+    ) -> None:
+        """Prepare to read; `watched` returns the monitored disks that have I/O now."""
+        self._sysfs = roots.sysfs
+        self._post = post
+        self._watched = watched
+        self._io_stat = IoStatReader(roots, self.post_by_group, watched)
+        self._source = EventSource(open_events, "requests")
+        sampler = RequestSampler(self._source, roots.sysfs)
+        self._requests = RequestReader(sampler, self.wanted, self.names, self.post_requests)
+        self._sampled_s: float | None = None
+        """When requests were attributed by samples last."""
+
+    @property
+    def healths(self) -> Iterator[SourceHealth]:
+        """How both work, as far as there is something to read."""
+        for health in (self._io_stat.health, self._source.health):
+            if health is not None:
+                yield health
+
+    def start(self) -> None:
+        """Start the threads, anew after `stop`."""
+        self._io_stat.start()
+        self._requests.start()
+
+    def stop(self) -> None:
+        """Stop reading, and close all files and events."""
+        self._requests.stop()
+        self._io_stat.stop()
+
+    def post_by_group(self, reading: ConsumerReading) -> None:
+        """Post a reading of `io.stat`, without requests where samples have them."""
+        sampled_s = self._sampled_s
+        if sampled_s is not None and time.monotonic() - sampled_s < SAMPLED_LATELY_S:
+            without = (msgspec.structs.replace(each, requests=None) for each in reading.consumers)
+            reading = msgspec.structs.replace(reading, consumers=tuple(without))
+        self._post(reading)
+
+    def post_requests(self, consumers: tuple[Consumption, ...], seconds: float) -> None:
+        """Post what was attributed by samples in the last seconds."""
+        self._sampled_s = now_s = time.monotonic()
+        devices = {each.device for each in consumers}
+        self._post(ConsumerReading(dict.fromkeys(devices, (now_s - seconds, now_s)), consumers))
+
+    def wanted(self) -> Wanted:
+        """Return what is to be sampled; where `io.stat` is not read, find the groups here."""
+        disks = [*self._watched()]
+        is_busy = any(disk.is_busy for disk in disks)
+        if is_busy and not self._io_stat.is_reading:
+            root = find_hierarchy(self._sysfs).root
+            if root is not None:
+                self._io_stat.groups.scan(root)
+        numbers = {disk.device: _number(disk) for disk in disks}
+        return Wanted(numbers, is_busy, with_bytes=not self._io_stat.is_reading)
+
+    def names(self, group: int, comm: str) -> tuple[str, str]:
+        """Return the consumer and the program of a sample.
+
+        Of a group that is not known, as on cgroup v1, the program stands for the consumer.
+        """
+        program = program_of(comm)
+        by_program = f"program {program}" if program else UNATTRIBUTED
+        return self._io_stat.groups.name_of(group) or by_program, program
+
+
+def _number(disk: WatchedDisk) -> tuple[int, int]:
+    major, _, minor = disk.number.partition(":")
+    return int(major), int(minor)

@@ -1,0 +1,156 @@
+"""Checks of what measures: exact counts of data writes, fio, and what probes may open."""
+
+from collections.abc import Iterator
+
+from prometheus_client.core import Sample
+
+from disksla.config import ProbeEntry, is_below
+from disksla.disks import Disk
+from disksla.doctor.check_result import CheckResult, note, ok, wrong
+from disksla.doctor.disk_checks import monitored_disks
+from disksla.doctor.facts import MachineFacts, UnitFacts
+
+_DROP_INS = "/etc/systemd/system/disksla-exporter.service.d"
+_EXAMPLES = "/usr/share/doc/disksla-exporter/examples"
+_RESTART = "systemctl daemon-reload && systemctl restart disksla-exporter"
+
+
+def check_measuring(machine: MachineFacts) -> Iterator[CheckResult]:
+    """Yield the results of all checks of what measures."""
+    yield _exact_counts(machine)
+    probes = _probes(machine)
+    yield _fio(machine, has_probes=bool(probes))
+    for disk, entry in probes:
+        yield from _permission(machine, disk, entry)
+        yield from _last_probe(machine, disk, entry)
+
+
+def _exact_counts(machine: MachineFacts) -> CheckResult:
+    check = "measuring.exact_counts"
+    cached = [disk.name for disk in monitored_disks(machine) if disk.write_back]
+    if not cached:
+        return ok(check, "no monitored disk has a volatile write cache: all writes are exact")
+    counted = {sample.labels.get("device") for sample in _samples(machine, "data_writes_total")}
+    names = ", ".join(cached)
+    if counted & set(cached):
+        return ok(check, f"data writes of {names} are counted exactly by the daemon")
+    if any(sample.value for sample in _samples(machine, "collector_success", collector="events")):
+        return ok(check, f"data writes of {names} are counted exactly once they are written to")
+    if machine.why_not_exact is None:
+        return ok(check, f"data writes of {names} can be counted exactly by this user")
+    return note(
+        check,
+        f"empty flushes of {names} count as writes, so that the number of data writes is known"
+        f" between two bounds only: {machine.why_not_exact}",
+        expected="exact counts, by performance events of the kernel",
+        fix="systemctl enable --now disksla-events.socket"
+        if machine.why_not_exact.startswith("no helper")
+        else "journalctl --unit 'disksla-events@*'",
+    )
+
+
+def _install(drop_in: str) -> str:
+    return f"install -D -m 644 -t {_DROP_INS} {_EXAMPLES}/{drop_in} && {_RESTART}"
+
+
+def _probes(machine: MachineFacts) -> list[tuple[Disk, ProbeEntry]]:
+    """Return the monitored disks with their probes."""
+    configuration = machine.configuration.configuration
+    if configuration is None:
+        return []
+    return [
+        (disk, entry)
+        for disk in monitored_disks(machine)
+        for entry in configuration.settings.probes
+        if entry.covers(disk.name)
+    ]
+
+
+def _fio(machine: MachineFacts, *, has_probes: bool) -> CheckResult:
+    check, fio = "measuring.fio", machine.fio
+    if fio.problem is None and fio.version is not None:
+        major, minor = fio.version
+        return ok(check, f"fio {major}.{minor}, {fio.path}")
+    found = (fio.problem or "fio was not found").partition("; expected")[0]
+    expected, fix = "fio 3.1 or newer", "apt install fio (or dnf install fio)"
+    if has_probes:
+        return wrong(check, f"{found}; no probe runs", expected=expected, fix=fix)
+    return note(
+        check, f"{found}; verify, sweep, identify and probe need it", expected=expected, fix=fix
+    )
+
+
+def _permission(machine: MachineFacts, disk: Disk, entry: ProbeEntry) -> Iterator[CheckResult]:
+    """Check what the unit permits; without a unit, nothing is known of the daemon's sandbox."""
+    unit = machine.unit
+    if unit is None:
+        return
+    if not entry.uses_file:
+        if unit.last("PrivateDevices") in {"no", "false", None}:
+            yield ok("measuring.probes", f"{entry.kind}: the unit permits to read", disk.name)
+        else:
+            yield wrong(
+                "measuring.probes",
+                f"{entry.kind}: the daemon has no block devices (PrivateDevices=yes in its unit)",
+                expected="the drop-in 10-probe-devices.conf",
+                fix=_install("10-probe-devices.conf"),
+                subject=disk.name,
+            )
+    elif not disk.mount_points:
+        yield note(
+            "measuring.probes",
+            f"{entry.kind}: no file system of this disk is mounted, so that the probe is skipped",
+            expected="a mounted file system",
+            fix=f"remove {disk.name} from `disks` of the probe",
+            subject=disk.name,
+        )
+    elif not _may_write(unit, disk, machine.state.directory):
+        mount_point = disk.mount_points[0]
+        user = machine.access.user
+        yield wrong(
+            "measuring.probes",
+            f"{entry.kind}: the daemon may not write a file to {mount_point}",
+            expected=f"ReadWritePaths=-{mount_point} in the drop-in 20-probe-files.conf",
+            fix=f"install -d -o {user} -g {user} -m 0700 {mount_point.rstrip('/')}/.disksla, add"
+            f" the line to {_DROP_INS}/20-probe-files.conf, and {_RESTART}",
+            subject=disk.name,
+        )
+    else:
+        yield ok("measuring.probes", f"{entry.kind}: the unit permits to write", disk.name)
+
+
+def _may_write(unit: UnitFacts, disk: Disk, state_directory: str) -> bool:
+    """Return whether a mount point of a disk, or the state directory on it, is writable."""
+    listed = [
+        path.lstrip("-+")
+        for text in unit.values.get("ReadWritePaths", ())
+        for path in text.split()
+    ]
+    # The mount point that is nearest to the state directory may belong to another disk; then the
+    # probe fails, and its result says so.
+    return any(
+        is_below(state_directory, point) or any(is_below(point, path) for path in listed)
+        for point in disk.mount_points
+    )
+
+
+def _last_probe(machine: MachineFacts, disk: Disk, entry: ProbeEntry) -> Iterator[CheckResult]:
+    """Report the last probe of the daemon if it failed, with the reasons since its start."""
+    labels = {"device": disk.name, "kind": entry.kind}
+    last = _samples(machine, "probe_success", **labels)
+    if not last or last[0].value:
+        return
+    reasons = [
+        sample.labels["reason"] for sample in _samples(machine, "probe_failures_total", **labels)
+    ]
+    yield wrong(
+        "measuring.probe_success",
+        f"{entry.kind}: the last probe failed ({', '.join(sorted(reasons)) or 'no reason'})",
+        expected="a probe that measures",
+        fix="journalctl --unit disksla-exporter --grep 'probe failed'",
+        subject=disk.name,
+    )
+
+
+def _samples(machine: MachineFacts, name: str, **labels: str) -> list[Sample]:
+    return machine.daemon.values(f"disksla_{name}", **labels)

@@ -1,0 +1,226 @@
+"""Samples who asks for requests, while it is wanted, by events that a helper opened.
+
+One thread calls all methods, which is not that of the sampler of disks: to open, map and close
+events takes milliseconds. Between, they stay open, but disabled.
+"""
+
+import fcntl
+import logging
+import mmap
+import os
+import struct
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from disksla.errors import DiskslaError
+from disksla.events.opened import OpenedEvents
+from disksla.events.periods import MOST_PER_S, buffer_pages, period_for
+from disksla.events.protocol import EventsRequest
+from disksla.events.samples import RecordForm, RequestSample, Taken
+from disksla.events.source import EventSource, Wish
+from disksla.system import SourceHealth
+from disksla.system.log import fields
+
+_ENABLE, _DISABLE, _SET_OUTPUT, _SET_PERIOD = 0x2400, 0x2401, 0x2405, 0x40082404
+_POSITIONS = struct.Struct("=QQ")
+"""Ends of what the kernel wrote and of what was read, in the first page of a buffer."""
+_HEAD_AT, _TAIL_AT = 1024, 1032  # struct perf_event_mmap_page
+_NUMBER = struct.Struct("=Q")
+
+Result = TypeVar("Result")
+
+log = logging.getLogger("disksla.events")
+
+
+class _Events:
+    """Events that are open, disabled at first, with a buffer for each CPU."""
+
+    def __init__(self, opened: OpenedEvents, pages: int) -> None:
+        """Map the buffers. Raise OSError, DiskslaError."""
+        if opened.record is None:
+            raise DiskslaError("found no form of records; expected that of the kernel")
+        self.opened = opened
+        self._requests = opened.record.number
+        self._form = RecordForm(opened.record.comm)
+        self._size = pages * mmap.PAGESIZE
+        self._kinds = tuple(zip(*opened.by_cpu.values(), strict=True))
+        """Descriptors of all CPUs: of requests, and of what carries their bytes."""
+        self._enabled = [False, False]
+        self._periods = [1, 1]
+        self._before = [0, 0]
+        self._buffers: list[mmap.mmap] = []
+        try:
+            for requests, queued in opened.by_cpu.values():
+                self._buffers.append(mmap.mmap(requests, mmap.PAGESIZE + self._size))
+                fcntl.ioctl(queued, _SET_OUTPUT, requests)
+        except OSError:
+            self.unmap()
+            raise
+
+    def enable(self, *, with_bytes: bool) -> None:
+        """Enable the events of requests, and those of bytes or not."""
+        self._set_enabled((True, with_bytes))
+
+    def disable(self) -> None:
+        """Disable all."""
+        self._set_enabled((False, False))
+
+    def _set_enabled(self, wanted: tuple[bool, bool]) -> None:
+        for kind, is_wanted in enumerate(wanted):
+            if is_wanted != self._enabled[kind]:
+                self._enabled[kind] = is_wanted
+                for event in self._kinds[kind]:
+                    fcntl.ioctl(event, _ENABLE if is_wanted else _DISABLE, 0)
+
+    def take(self) -> Taken:
+        """Return what is new. Raise OSError, DiskslaError."""
+        counted = [
+            sum(_NUMBER.unpack(os.read(event, _NUMBER.size))[0] for event in events)
+            for events in self._kinds
+        ]
+        new = tuple(now - before for now, before in zip(counted, self._before, strict=True))
+        self._before = counted
+        seen: Counter[RequestSample] = Counter()
+        for buffer in self._buffers:
+            seen.update(self._form.parse(self._read(buffer)).seen)
+        periods = self._periods[0], self._periods[1]
+        return Taken(seen, self._requests, periods, (new[0], new[1]), len(self._buffers))
+
+    def _read(self, buffer: mmap.mmap) -> bytes:
+        """Return what the kernel wrote since the last call, and let it go on there."""
+        head, tail = _POSITIONS.unpack_from(buffer, _HEAD_AT)
+        if head == tail:
+            return b""
+        start, end = (mmap.PAGESIZE + each % self._size for each in (tail, head))
+        rest = buffer[start:] + buffer[mmap.PAGESIZE : end] if start >= end else buffer[start:end]
+        _NUMBER.pack_into(buffer, _TAIL_AT, head)
+        return rest
+
+    def adapt(self, counted: tuple[int, int], seconds: float) -> None:
+        """Set the periods, so that there are at most MOST_PER_S samples of both kinds."""
+        share = MOST_PER_S / max(1, sum(self._enabled))
+        for kind, events in enumerate(counted):
+            period = period_for(events / seconds, share)
+            if period != self._periods[kind]:
+                self._periods[kind] = period
+                for event in self._kinds[kind]:
+                    fcntl.ioctl(event, _SET_PERIOD, _NUMBER.pack(period))
+
+    def unmap(self) -> None:
+        """Give up the buffers."""
+        for buffer in self._buffers:
+            buffer.close()
+        self._buffers = []
+
+
+class RequestSampler:
+    """Events that sample requests of disks, on all CPUs."""
+
+    def __init__(self, source: EventSource, sysfs: Path, *, pages: int | None = None) -> None:
+        """Want nothing yet; `pages` of a buffer are a power of two."""
+        self.source = source
+        self._online = sysfs / "devices" / "system" / "cpu" / "online"
+        self._pages = pages
+        self._wish: Wish | None = None
+        self._renewals = 0
+        self._events: _Events | None = None
+        self._errors = 0
+        self._problem: str | None = None
+
+    @property
+    def health(self) -> SourceHealth | None:
+        """How events are opened and read; None if there is no helper, and they need one."""
+        found = self.source.health
+        if found is None or not self._errors:
+            return found
+        works = found.works and self._problem is None
+        return found._replace(
+            errors=found.errors + self._errors, works=works, problem=self.why_not
+        )
+
+    @property
+    def why_not(self) -> str | None:
+        """Why requests are not sampled; None while they are, or may soon be."""
+        return self._problem or self.source.why_not
+
+    def watch(self, disks: Mapping[str, tuple[int, int]], *, with_bytes: bool) -> None:
+        """RequestSample the requests of all these disks from now on, by their numbers.
+
+        `with_bytes` also what they carry, which is 10 to 250 times as often.
+        """
+        wish = None
+        if disks:
+            devices = tuple(f"{major}:{minor}" for major, minor in disks.values())
+            wish = Wish(EventsRequest("requests", devices), self._read_online(), self._renewals)
+        if wish != self._wish:
+            self._give_back()
+            self._problem = None
+            self._wish = wish
+            self.source.want(wish)
+        opened = self.source.take()
+        if opened is not None:
+            self._use(opened)
+        self._do(lambda events: events.enable(with_bytes=with_bytes))
+
+    def pause(self) -> None:
+        """RequestSample nothing until the next `watch`; the events stay open."""
+        self._do(_Events.disable)
+
+    def take(self) -> Taken | None:
+        """Return what was sampled since the last call, and None if no events are open.
+
+        Call it four times a second, or samples are lost.
+        """
+        return self._do(_Events.take)
+
+    def adapt(self, counted: tuple[int, int], seconds: float) -> None:
+        """Set the periods for the next samples by what was counted in so many seconds.
+
+        Call it right after `take`.
+        """
+        self._do(lambda events: events.adapt(counted, seconds))
+
+    def close(self) -> None:
+        """Close all; `watch` has it opened again."""
+        self._give_back()
+        self._wish = None
+        self.source.stop()
+
+    def _use(self, opened: OpenedEvents) -> None:
+        self._give_back()
+        try:
+            self._events = _Events(opened, self._pages or buffer_pages(len(opened.by_cpu)))
+        except (OSError, DiskslaError) as error:
+            self._fail(error)
+            self.source.give_back(opened)
+
+    def _do(self, action: Callable[[_Events], Result]) -> Result | None:
+        """Return what an action on the events returns; None without any, or if it fails."""
+        if self._events is None:
+            return None
+        try:
+            return action(self._events)
+        except (OSError, DiskslaError) as error:
+            self._fail(error)
+            self._give_back()
+            return None
+
+    def _fail(self, error: Exception) -> None:
+        """Count and log a failure; nothing is sampled until the disks or the CPUs change."""
+        self._errors += 1
+        self._problem = f"cannot sample requests: {error}"
+        log.warning("requests not sampled", extra=fields(err=error))
+
+    def _give_back(self) -> None:
+        if self._events is not None:
+            self._events.unmap()
+            self.source.give_back(self._events.opened)
+            self._events = None
+
+    def _read_online(self) -> str:
+        try:
+            return self._online.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            return ""

@@ -1,0 +1,120 @@
+"""Samples of requests, as the kernel writes them to a buffer (perf_event_open(2))."""
+
+import struct
+from collections import Counter
+from typing import NamedTuple
+
+from disksla.errors import DiskslaError
+from disksla.events.tracepoints import COMM_BYTES
+
+_SAMPLE, _LOST = 9, 2  # linux/perf_event.h
+_HEAD = struct.Struct("=IHH")
+"""Kind, flags and length of a record."""
+_LOST_COUNT = struct.Struct("=16xQ")
+_ALIGNMENT = 8
+_UNTIL_COMM = 28
+"""Bytes of a tracepoint's record before `rwbs`."""
+_LEAST_COMM, _MOST_COMM = 32, 256
+
+
+class RequestSample(NamedTuple):
+    """A request, or what carries its bytes; such are counted, so there is no time."""
+
+    tracepoint: int
+    """Its number."""
+    device: int
+    """As the kernel has it: major number << 20 | minor number."""
+    sectors: int
+    comm: bytes
+    """Name of the thread, with zeros after it."""
+    cgroup: int
+    """Id of the control group: the inode of its directory."""
+
+
+class Samples(NamedTuple):
+    """What a buffer has."""
+
+    seen: Counter[RequestSample]
+    lost: int = 0
+    """Samples for which the buffer had no space, as far as the kernel says."""
+
+
+class Taken(NamedTuple):
+    """Samples of some time, in which the periods were the same."""
+
+    seen: Counter[RequestSample]
+    requests: int
+    """Number of the tracepoint of requests; the other has their bytes."""
+    periods: tuple[int, int]
+    """Of requests and of bytes: a sample stands for so many events."""
+    counted: tuple[int, int]
+    """Events that occurred, whether they were sampled or not."""
+    cpus: int
+    """On each, less than a period of events may not have been sampled yet."""
+
+
+class RecordForm:
+    """How samples are laid out, by the offset of the name of the program in a tracepoint's record.
+
+    After a head, a sample has pid and tid, the length of the tracepoint's record, that record and
+    the id of the cgroup.
+    """
+
+    def __init__(self, comm: int) -> None:
+        """Raise DiskslaError for an offset that cannot be."""
+        if not _LEAST_COMM <= comm <= _MOST_COMM:
+            raise DiskslaError(
+                f"found the name of a program at offset {comm}; this kernel is not known"
+            )
+        end = comm + COMM_BYTES
+        padded = -(-end // _ALIGNMENT) * _ALIGNMENT  # of the structure, and then with its length
+        self._raw_bytes = -(-(padded + 4) // _ALIGNMENT) * _ALIGNMENT - 4
+        self._struct = struct.Struct(
+            f"=IHHIIIH6xI12xI{comm - _UNTIL_COMM}x{COMM_BYTES}s{self._raw_bytes - end}xQ"
+        )
+
+    def parse(self, content: bytes) -> Samples:
+        """Return what a buffer has. Raise DiskslaError for a record of another form."""
+        if len(content) % self._struct.size == 0:  # all are samples, unless some were lost
+            found = Counter(self._struct.iter_unpack(content))
+            if all(self._is_sample(fields) for fields in found):
+                return Samples(_counted(found))
+        return self._parse_each(content)
+
+    def _parse_each(self, content: bytes) -> Samples:
+        found: Counter[tuple[int | bytes, ...]] = Counter()
+        at = lost = 0
+        while at < len(content):
+            head = content[at : at + _HEAD.size]
+            kind, _, length = _HEAD.unpack(head.ljust(_HEAD.size, b"\0"))
+            if length < _HEAD.size or at + length > len(content):
+                raise DiskslaError(f"found a record of {length} bytes; this kernel is not known")
+            record = content[at : at + length]
+            if kind == _SAMPLE:
+                found[self._unpacked(record)] += 1
+            elif kind == _LOST and length >= _LOST_COUNT.size:
+                lost += _LOST_COUNT.unpack_from(record)[0]
+            at += length
+        return Samples(_counted(found), lost)
+
+    def _unpacked(self, record: bytes) -> tuple[int | bytes, ...]:
+        if len(record) == self._struct.size:
+            fields = self._struct.unpack(record)
+            if self._is_sample(fields):
+                return fields
+        raise DiskslaError(
+            f"found a sample of {len(record)} bytes; expected {self._struct.size};"
+            " this kernel is not known"
+        )
+
+    def _is_sample(self, fields: tuple[int | bytes, ...]) -> bool:
+        kind, _, length, _, _, raw_bytes, *_ = fields
+        return (kind, length, raw_bytes) == (_SAMPLE, self._struct.size, self._raw_bytes)
+
+
+def _counted(found: Counter[tuple[int | bytes, ...]]) -> Counter[RequestSample]:
+    """Return the samples without their processes."""
+    counted: Counter[RequestSample] = Counter()
+    for fields, number in found.items():
+        counted[RequestSample(*fields[6:])] += number  # type: ignore[arg-type]
+    return counted

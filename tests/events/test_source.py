@@ -1,0 +1,135 @@
+"""The thread that has events opened, and closes them; descriptors are those of pipes."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from disksla.errors import DiskslaError
+from disksla.events import EventsRequest
+from disksla.events.opened import NoHelperError, OpenedEvents
+from disksla.events.source import EventSource, Wish
+from support.opened_events import PATIENCE_S
+from support.waiting import eventually
+
+FIRST = Wish(EventsRequest("data_writes", ("7:0",)), "0")
+SECOND = Wish(EventsRequest("data_writes", ("7:1",)), "0")
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 -- descriptors, not files
+
+
+def pipes(request: EventsRequest, _: str) -> OpenedEvents:
+    return OpenedEvents(request, {0: os.pipe()}, None)
+
+
+@pytest.fixture
+def make() -> Iterator[Callable[[Callable[[EventsRequest, str], OpenedEvents]], EventSource]]:
+    made: list[EventSource] = []
+
+    def source(opener: Callable[[EventsRequest, str], OpenedEvents]) -> EventSource:
+        made.append(EventSource(opener, "events", between_s=0.0, retry_s=0.01))
+        return made[-1]
+
+    yield source
+    for each in made:
+        each.stop()
+
+
+Make = Callable[[Callable[[EventsRequest, str], OpenedEvents]], EventSource]
+
+
+def taken(source: EventSource) -> OpenedEvents:
+    found: list[OpenedEvents] = []
+
+    def take() -> bool:
+        opened = source.take()
+        found.extend([] if opened is None else [opened])
+        return bool(found)
+
+    assert eventually(take, PATIENCE_S), source.why_not
+    return found[0]
+
+
+def test_events_are_opened_taken_and_closed(make: Make) -> None:
+    before = descriptors()
+    source = make(pipes)
+    source.want(FIRST)
+    opened = taken(source)
+    assert opened.request == FIRST.request
+    assert source.health == ("events", 0, True, None)
+    assert not source.has_new
+    source.give_back(opened)
+    assert eventually(lambda: descriptors() == before, PATIENCE_S)
+
+
+def test_events_that_are_not_wanted_any_more_are_closed(make: Make) -> None:
+    before = descriptors()
+    source = make(pipes)
+    source.want(FIRST)
+    assert eventually(lambda: source.has_new, PATIENCE_S)
+    source.want(SECOND)
+    opened = taken(source)
+    assert opened.request == SECOND.request
+    source.give_back(opened)
+    assert eventually(lambda: descriptors() == before, PATIENCE_S)
+
+
+def test_same_wish_opens_nothing_and_a_renewal_does(make: Make) -> None:
+    calls: list[str] = []
+
+    def opener(request: EventsRequest, online: str) -> OpenedEvents:
+        calls.append(online)
+        return pipes(request, online)
+
+    source = make(opener)
+    for renewal in (0, 0, 1):
+        source.want(FIRST._replace(renewal=renewal))
+        if renewal or not calls:
+            taken(source).close()
+    assert len(calls) == 2
+
+
+def test_failure_is_tried_again(make: Make) -> None:
+    failures = [OSError("refused"), DiskslaError("denied"), NoHelperError("none")]
+
+    def opener(request: EventsRequest, online: str) -> OpenedEvents:
+        if failures:
+            raise failures.pop(0)
+        return pipes(request, online)
+
+    source = make(opener)
+    source.want(FIRST)
+    taken(source).close()
+    assert source.health == ("events", 2, True, None)
+
+
+def test_nothing_is_left_open_after_the_end(make: Make) -> None:
+    before = descriptors()
+    source = make(pipes)
+    source.want(FIRST)
+    assert eventually(lambda: source.has_new, PATIENCE_S)
+    source.stop()
+    assert descriptors() == before
+    source.want(SECOND)
+    taken(source).close()
+
+
+def test_end_does_not_wait_for_a_helper_that_hangs(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("disksla.events.source.STOP_TIMEOUT_S", 0.05)
+    ended, called = threading.Event(), threading.Event()
+
+    def opener(_: EventsRequest, __: str) -> OpenedEvents:
+        called.set()
+        ended.wait(PATIENCE_S)
+        raise DiskslaError("late")
+
+    source = make(opener)
+    source.want(FIRST)
+    assert called.wait(PATIENCE_S)
+    source.stop()
+    ended.set()

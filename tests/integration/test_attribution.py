@@ -1,0 +1,268 @@
+"""Requests by program, compared with loads of known numbers of requests."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from disksla.consumers import Attribution, Consumption, attributed
+from disksla.consumers.attribution import UNATTRIBUTED
+from disksla.consumers.request_reader import RequestReader, Wanted
+from disksla.events import EventsRequest, Record, Taken
+from disksla.events.opened import OpenedEvents, open_events
+from disksla.events.opening import EventFiles
+from disksla.events.request_sampler import RequestSampler
+from disksla.events.source import EventSource
+from disksla.system.roots import Roots
+from support.log_events import events
+from support.loop_device import attached, needs_loop
+from support.opened_events import NO_HELPER, PATIENCE_S, source_of
+from support.tracefs import sysfs_with_tracefs
+from support.waiting import eventually
+
+EVERY_S = 0.05
+SETTLE_S = 0.2
+PAGE = 4096
+POINTS = 0.02
+"""Largest error of a share."""
+
+pytestmark = needs_loop
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> Iterator[Roots]:
+    with sysfs_with_tracefs(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[str]:
+    file = tmp_path / "image"
+    file.write_bytes(bytes(2**24))
+    with attached(file, "--direct-io=on") as device:
+        yield device
+
+
+def by_cgroup(cgroup: int, comm: str) -> tuple[str, str]:
+    """Return the names of a consumer and a program as they come."""
+    return str(cgroup), comm
+
+
+class Watch:
+    """What was sampled of a disk since it was made."""
+
+    def __init__(self, roots: Roots, device: str, pages: int | None = None) -> None:
+        number = Path(f"/dev/{device}").stat().st_rdev
+        self._disks = {device: (os.major(number), os.minor(number))}
+        self.sampler = RequestSampler(source_of(roots), roots.sysfs, pages=pages)
+        self._before = Attribution()
+        self.requests: Counter[str] = Counter()
+        self.bytes: Counter[str] = Counter()
+        self.cgroups: set[str] = set()
+        assert eventually(self._is_open, PATIENCE_S), self.sampler.why_not
+        self.read()
+
+    def _is_open(self) -> bool:
+        self.sampler.watch(self._disks, with_bytes=True)
+        return self.sampler.take() is not None
+
+    def read(self) -> Taken:
+        taken = self.sampler.take()
+        assert taken is not None, self.sampler.why_not
+        self._before, used = attributed(
+            self._before, taken, self._disks, by_cgroup, with_bytes=True
+        )
+        for each in used:
+            self._add(each)
+        return taken
+
+    def _add(self, used: Consumption) -> None:
+        name = used.program or used.consumer
+        self.requests[name] += round(used.requests or 0)
+        self.bytes[name] += round(used.bytes or 0)
+        if used.consumer != UNATTRIBUTED:
+            self.cgroups.add(used.consumer)
+
+    def during(self, load: Callable[[], list[subprocess.Popen[bytes]]]) -> None:
+        """Read while programs run."""
+        programs = load()
+        while any(each.poll() is None for each in programs):
+            time.sleep(EVERY_S)
+            self.read()
+        assert [each.returncode for each in programs] == [0] * len(programs)
+        time.sleep(SETTLE_S)
+        self.read()
+
+
+@pytest.fixture
+def watch(roots: Roots, disk: str) -> Iterator[Watch]:
+    found = Watch(roots, disk)
+    yield found
+    found.sampler.close()
+
+
+def named(tmp_path: Path, name: str, program: str) -> str:
+    """Return a program under another name, which the kernel shows."""
+    path = tmp_path / name
+    if not path.exists():
+        path.symlink_to(shutil.which(program) or program)
+    return str(path)
+
+
+def writes(tmp_path: Path, name: str, disk: str, count: int) -> subprocess.Popen[bytes]:
+    command = [named(tmp_path, name, "dd"), "if=/dev/zero", f"of=/dev/{disk}", "bs=4k"]
+    options = [f"count={count}", "oflag=direct", "conv=notrunc", "status=none"]
+    return subprocess.Popen([*command, *options])
+
+
+@pytest.mark.in_check
+def test_two_loads_are_told_apart(watch: Watch, disk: str, tmp_path: Path) -> None:
+    watch.during(
+        lambda: [writes(tmp_path, "first", disk, 1440), writes(tmp_path, "second", disk, 560)]
+    )
+    assert watch.requests["first"] == pytest.approx(1440, abs=POINTS * 2000)
+    assert watch.requests["second"] == pytest.approx(560, abs=POINTS * 2000)
+    assert watch.bytes["first"] == pytest.approx(1440 * PAGE, rel=POINTS)
+    assert watch.bytes["second"] == pytest.approx(560 * PAGE, rel=POINTS)
+    assert len(watch.cgroups) == 1
+
+
+def test_processes_of_one_request(watch: Watch, disk: str, tmp_path: Path) -> None:
+    def load() -> list[subprocess.Popen[bytes]]:
+        return [writes(tmp_path, "once", disk, 1) for _ in range(200)]
+
+    watch.during(load)
+    assert (watch.requests["once"], watch.bytes["once"]) == (200, 200 * PAGE)
+    assert watch.requests[UNATTRIBUTED] == 0
+
+
+ALTERNATE = """
+import mmap, os, sys
+reads, writes = int(sys.argv[2]), int(sys.argv[3])
+disk = os.open(sys.argv[1], os.O_WRONLY | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+while os.read(reads, 1):
+    os.pwrite(disk, page, 0)
+    os.write(writes, b"x")
+"""
+
+
+def test_programs_that_alternate(watch: Watch, disk: str, tmp_path: Path) -> None:
+    """On one CPU, every other request is of the other program: an even period would see one."""
+    rounds, period = 1400, 7
+    watch.sampler.adapt((1000 * period, 1000 * period), 1.0)
+    assert watch.sampler.take() is not None
+    cpu = min(os.sched_getaffinity(0))
+    pipes = [os.pipe() for _ in range(3)]
+    (first, to_first), (second, to_second), (back, to_back) = pipes
+    programs = []
+    for name, ends in (("ping", (first, to_second)), ("pong", (second, to_back))):
+        path = named(tmp_path, name, sys.executable)
+        command = ["taskset", "--cpu-list", str(cpu), path, "-c", ALTERNATE, f"/dev/{disk}"]
+        programs.append(subprocess.Popen([*command, *map(str, ends)], pass_fds=ends))
+    for end in (first, second, to_second, to_back):
+        os.close(end)
+    for number in range(rounds):
+        os.write(to_first, b"x")
+        os.read(back, 1)
+        if number % 100 == 0:
+            watch.read()
+    os.close(to_first)
+    for program in programs:
+        program.wait(PATIENCE_S)
+    os.close(back)
+    taken = watch.read()
+    assert taken.periods == (period, period)
+    total = watch.requests["ping"] + watch.requests["pong"]
+    assert total == pytest.approx(2 * rounds, rel=POINTS)
+    assert watch.requests["ping"] / total == pytest.approx(0.5, abs=POINTS)
+
+
+def test_what_a_buffer_cannot_hold_is_unattributed(
+    roots: Roots, disk: str, tmp_path: Path
+) -> None:
+    watch = Watch(roots, disk, pages=1)
+    assert writes(tmp_path, "first", disk, 500).wait(PATIENCE_S) == 0
+    time.sleep(SETTLE_S)
+    watch.read()
+    watch.sampler.close()
+    assert watch.requests["first"] + watch.requests[UNATTRIBUTED] == 500
+    assert 0 < watch.requests["first"] < 250
+    assert watch.bytes.total() == pytest.approx(500 * PAGE, rel=POINTS)
+
+
+def test_paused_events_count_nothing(watch: Watch, disk: str, tmp_path: Path) -> None:
+    watch.sampler.pause()
+    assert writes(tmp_path, "first", disk, 50).wait(PATIENCE_S) == 0
+    time.sleep(SETTLE_S)
+    taken = watch.read()
+    assert (taken.counted, taken.seen) == ((0, 0), Counter())
+
+
+def test_requests_are_posted_while_a_disk_is_busy(
+    roots: Roots, disk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("disksla.consumers.request_reader.BUSY_FOR_S", 0.5)
+    number = Path(f"/dev/{disk}").stat().st_rdev
+    disks = {disk: (os.major(number), os.minor(number))}
+    is_busy = threading.Event()
+    is_busy.set()
+    posted: list[tuple[tuple[Consumption, ...], float]] = []
+    reader = RequestReader(
+        RequestSampler(source_of(roots), roots.sysfs),
+        lambda: Wanted(disks, is_busy.is_set(), with_bytes=False),
+        by_cgroup,
+        lambda used, seconds: posted.append((used, seconds)),
+    )
+    reader.start()
+    assert eventually(lambda: bool(posted), PATIENCE_S), reader.sampler.why_not
+    assert writes(tmp_path, "first", disk, 300).wait(PATIENCE_S) == 0
+
+    def requests() -> float:
+        used = (each for part, _ in posted for each in part if each.program == "first")
+        return sum(each.requests or 0.0 for each in used)
+
+    assert eventually(lambda: requests() == 300, PATIENCE_S)
+    assert all(each.bytes is None for part, _ in posted for each in part)
+    is_busy.clear()
+    time.sleep(2.0)  # until the events are disabled
+    assert writes(tmp_path, "first", disk, 100).wait(PATIENCE_S) == 0
+    is_busy.set()
+    before = len(posted)
+    assert eventually(lambda: len(posted) > before + 1, PATIENCE_S)
+    assert requests() == 300
+    reader.stop()
+
+
+def test_records_of_an_unknown_kernel_are_counted_and_said_once(
+    roots: Roots, disk: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    number = Path(f"/dev/{disk}").stat().st_rdev
+    disks = {disk: (os.major(number), os.minor(number))}
+
+    def opener(request: EventsRequest, online: str) -> OpenedEvents:
+        found = open_events(request, online, NO_HELPER, EventFiles(roots))
+        return found._replace(record=Record(1, 30))
+
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 -- descriptors, not files
+    sampler = RequestSampler(EventSource(opener, "consumers", between_s=0.0), roots.sysfs)
+
+    def watch() -> bool:
+        sampler.watch(disks, with_bytes=True)
+        return sampler.why_not is not None
+
+    assert eventually(watch, PATIENCE_S)
+    assert not eventually(lambda: watch() and sampler.take() is not None, 0.3)
+    assert sampler.why_not is not None
+    assert "found the name of a program at offset 30; this kernel is not known" in sampler.why_not
+    assert sampler.health == ("consumers", 1, False, sampler.why_not)
+    assert [event.message for event in events(caplog)] == ["requests not sampled"]
+    sampler.close()
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208

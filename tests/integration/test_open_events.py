@@ -1,0 +1,146 @@
+"""`disksla open-events` and a daemon without privileges: what it gets, and what it cannot do."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from disksla.events import EventsRequest
+from disksla.events.helper import listen
+from disksla.events.opened import ask
+from disksla.events.opening import COMPLETED, QUEUED, REQUESTED
+from disksla.system.roots import Roots
+from support.daemon_process import DISKSLA
+from support.loop_device import attached, needs_loop
+from support.tracefs import sysfs_with_tracefs
+from support.waiting import eventually
+
+PATIENCE_S = 20.0
+NOBODY = 65534
+UNPRIVILEGED = Path(__file__).with_name("unprivileged.py")
+
+pytestmark = needs_loop
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> Iterator[Roots]:
+    with sysfs_with_tracefs(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[str]:
+    file = tmp_path / "image"
+    file.write_bytes(bytes(2**22))
+    with attached(file, "--direct-io=on") as device:
+        yield device
+
+
+@contextmanager
+def helping(roots: Roots, directory: Path, *before: str) -> Iterator[Path]:
+    """Run the helper, for the group of nobody, and yield its socket."""
+    path = directory / "events.sock"
+    command = [*before, str(DISKSLA), "open-events", "--listen", str(path)]
+    options = ["--path.sysfs", str(roots.sysfs), "--log.level", "error"]
+    with subprocess.Popen([*command, *options]) as process:
+        try:
+            assert eventually(path.exists, PATIENCE_S)
+            os.chown(path, 0, NOBODY)
+            for parent in (directory, *directory.parents[:3]):
+                parent.chmod(parent.stat().st_mode | 0o055)
+            yield path
+        finally:
+            process.terminate()
+
+
+def unprivileged(path: Path, device: str, *arguments: str) -> list[str]:
+    """Run tests/integration/unprivileged.py as nobody, and return the lines that it prints."""
+    command = [sys.executable, str(UNPRIVILEGED), str(path), device, *arguments]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=PATIENCE_S * 2
+    )
+    if "NOT TESTED" in ended.stdout:
+        pytest.skip(ended.stdout.strip())
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()
+
+
+@pytest.mark.in_check
+def test_descriptors_permit_to_count_and_sample_and_nothing_more(
+    roots: Roots, disk: str, tmp_path: Path
+) -> None:
+    """By a process that is nobody, and has capabilities in a user namespace of its own only."""
+    with helping(roots, tmp_path) as path:
+        assert unprivileged(path, disk) == [
+            "own event: EACCES",
+            "count: 25 writes of 25",
+            "filter of a counter: EEXIST",
+            "period of a counter: EINVAL",
+            "map of the samples: done",
+            "filter of a sampler: EEXIST",
+            "period of a sampler: done",
+            "enable and disable a sampler: done",
+        ]
+
+
+def test_helper_with_one_capability(roots: Roots, disk: str, tmp_path: Path) -> None:
+    """CAP_PERFMON suffices where the kernel accepts it, as that of RHEL does."""
+    paranoia = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text(encoding="ascii"))
+    one = "--securebits=+noroot --inh-caps=-all,+perfmon --bounding-set=-all,+perfmon"
+    if paranoia > 2:
+        pytest.skip(f"NOT TESTED: kernel.perf_event_paranoid is {paranoia}")
+    with helping(roots, tmp_path, "setpriv", *one.split(), "--ambient-caps=-all,+perfmon") as path:
+        assert "count: 25 writes of 25" in unprivileged(path, disk)
+
+
+def test_helper_without_a_capability_says_why(roots: Roots, disk: str, tmp_path: Path) -> None:
+    none = "--securebits=+noroot --inh-caps=-all --bounding-set=-all --ambient-caps=-all"
+    with helping(roots, tmp_path, "setpriv", *none.split()) as path:
+        (line,) = unprivileged(path, disk, "--refused")
+    assert "cannot open performance events: Permission denied; kernel.perf_event_paranoid is" in (
+        line
+    )
+
+
+@pytest.mark.parametrize("text", ["1:1", "nonsense"])
+def test_disk_that_does_not_exist_is_refused(roots: Roots, tmp_path: Path, text: str) -> None:
+    with helping(roots, tmp_path) as path:
+        (line,) = unprivileged(path, text, "--refused")
+    assert "expected" in line
+
+
+def test_helper_as_systemd_starts_it(roots: Roots, disk: str, tmp_path: Path) -> None:
+    """With a connection as descriptor 3, credentials instead of tracefs, and nothing else."""
+    credentials = tmp_path / "credentials"
+    credentials.mkdir()
+    for name in (COMPLETED, REQUESTED, QUEUED):
+        source = roots.sysfs / "kernel/tracing/events/block" / name / "format"
+        (credentials / name).write_text(source.read_text(encoding="ascii"))
+    number = Path(f"/dev/{disk}").stat().st_rdev
+    device = f"{os.major(number)}:{os.minor(number)}"
+    path = tmp_path / "events.sock"
+    with listen(path) as listening:
+        for events in ("data_writes", "requests"):
+            request = EventsRequest(events, (device,))
+            with ThreadPoolExecutor() as threads:
+                asked = threads.submit(ask, path, request)
+                connection, _ = listening.accept()
+                with connection:
+                    command = f"exec {DISKSLA} open-events 3<&{connection.fileno()}"
+                    ended = subprocess.run(
+                        ["bash", "-c", command],
+                        env={"CREDENTIALS_DIRECTORY": str(credentials)},
+                        pass_fds=[connection.fileno()],
+                        capture_output=True,
+                        check=False,
+                    )
+                opened = asked.result(PATIENCE_S)
+            assert (ended.returncode, ended.stderr) == (0, b"")
+            assert len(opened.by_cpu) == os.cpu_count()
+            assert (opened.record is None) == (events == "data_writes")
+            opened.close()

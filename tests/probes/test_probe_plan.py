@@ -1,0 +1,146 @@
+"""The plan of a probe: its rate, its cost, and its offset."""
+
+import math
+from statistics import mean
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.config.custom_terms import SeparateTerms, SumTerms, TimeSharedTerms, custom_limits
+from disksla.config.settings import PROBE_KINDS, PROBE_REQUEST_BYTES, ProbeEntry, ProbeKind
+from disksla.limits.cost_model import load_ratio
+from disksla.limits.limits import NO_LIMITS, Limits
+from disksla.probes.probe_plan import (
+    FILL_BYTES_PER_SECOND,
+    FILL_REQUEST_BYTES,
+    GRACE_S,
+    MOST_SHARE,
+    offset_s,
+    plan_probe,
+)
+
+READS = ProbeEntry(kind="read-latency")
+WRITES = ProbeEntry(kind="write-latency")
+
+rates = st.none() | st.floats(1, 1e6)
+terms = st.one_of(
+    st.builds(SumTerms, iops=st.floats(1, 1e6), bytes_per_second=st.none() | st.floats(1e5, 1e9)),
+    *(
+        st.builds(kind, read_iops=st.floats(1, 1e6), write_iops=rates)
+        for kind in (SeparateTerms, TimeSharedTerms)
+    ),
+)
+entries = st.builds(
+    ProbeEntry,
+    kind=st.sampled_from(PROBE_KINDS),
+    rate_iops=st.integers(1, 400).map(float),
+    runtime_s=st.floats(1, 60),
+)
+
+
+def test_job_has_one_request_in_flight() -> None:
+    job = plan_probe(READS, "vda", NO_LIMITS).job("/dev/vda")
+    assert (job.pattern, job.request_bytes, job.queue_depth, job.workers) == (
+        "randread",
+        4096,
+        1,
+        1,
+    )
+    assert (job.target, job.rate_iops, job.runtime_s) == ("/dev/vda", 20.0, 5.0)
+    assert not job.writes
+    assert plan_probe(WRITES, "vda", NO_LIMITS).job("/srv/f").pattern == "randwrite"
+
+
+def test_run_is_stopped_after_its_grace_time() -> None:
+    plan = plan_probe(READS, "vda", NO_LIMITS)
+    assert plan.limit_s == 5.0 + GRACE_S
+    assert plan.most_bytes == 101 * PROBE_REQUEST_BYTES
+
+
+@pytest.mark.parametrize(
+    ("iops", "rate_iops", "lowered"),
+    [
+        (None, 20, False),
+        (2021, 20, False),
+        (2019, 19, True),
+        (300, 2, True),
+        (121, 1, True),
+        (119, 0, True),
+        (1, 0, True),
+    ],
+)
+def test_low_limit_lowers_the_rate(iops: float | None, rate_iops: int, lowered: bool) -> None:
+    limits = NO_LIMITS if iops is None else custom_limits(SumTerms(iops=iops))
+    plan = plan_probe(READS, "vda", limits)
+    assert plan.rate_iops == rate_iops
+    assert plan.is_lowered == lowered
+    assert ("lowered from 20 IOPS" in plan.describe()) == lowered
+    assert plan.limit_share == (None if iops is None else pytest.approx(rate_iops / iops))
+
+
+def test_reads_and_writes_have_their_own_limits() -> None:
+    limits = custom_limits(SeparateTerms(read_iops=10_000.0, write_iops=200.0))
+    assert plan_probe(READS, "vda", limits).rate_iops == 20
+    assert plan_probe(WRITES, "vda", limits).rate_iops == 1
+    reads_only = custom_limits(SeparateTerms(read_iops=100.0))
+    assert plan_probe(WRITES, "vda", reads_only).limit_share is None
+
+
+@given(entries, terms.map(custom_limits))
+def test_scratch_file_is_written_at_the_same_share(entry: ProbeEntry, limits: Limits) -> None:
+    rate = plan_probe(entry, "vda", limits).fill_bytes_per_second
+    load = load_ratio(limits.promise_charges, 1.0, 0, rate / FILL_REQUEST_BYTES, 0, rate)
+    assert load is not None
+    assert load <= MOST_SHARE * (1 + 1e-6)
+
+
+def test_scratch_file_counts_as_transferred() -> None:
+    entry = ProbeEntry(kind="read-latency", target="file", file_size_bytes=65536)
+    plan = plan_probe(entry, "vda", NO_LIMITS)
+    assert plan.file_bytes == 65536
+    assert plan.most_bytes == 65536 + 101 * PROBE_REQUEST_BYTES
+    assert plan.fill_bytes_per_second == FILL_BYTES_PER_SECOND
+
+
+@given(entries, terms.map(custom_limits))
+def test_probe_never_uses_more_than_1_percent(entry: ProbeEntry, limits: Limits) -> None:
+    plan = plan_probe(entry, "vda", limits)
+    reads, writes = (plan.rate_iops, 0) if entry.kind == "read-latency" else (0, plan.rate_iops)
+    load = load_ratio(
+        limits.promise_charges,
+        1.0,
+        reads,
+        writes,
+        reads * PROBE_REQUEST_BYTES,
+        writes * PROBE_REQUEST_BYTES,
+    )
+    assert load is not None
+    assert load < MOST_SHARE
+    assert load * (1 + 1 / (plan.rate_iops * entry.runtime_s or 1)) <= MOST_SHARE * (1 + 1e-6)
+    assert 0 <= plan.rate_iops <= entry.rate_iops
+    assert plan.limit_share is None or plan.limit_share == pytest.approx(load)
+    assert plan.most_bytes >= plan.rate_iops * entry.runtime_s * PROBE_REQUEST_BYTES
+
+
+@given(st.text(), st.text(), entries)
+def test_offset_is_constant_and_within_the_period(
+    machine: str, disk: str, entry: ProbeEntry
+) -> None:
+    offset = offset_s(machine, disk, entry)
+    assert 0 <= offset < entry.spread_s
+    assert offset == offset_s(machine, disk, entry)
+
+
+@pytest.mark.parametrize("kind", PROBE_KINDS)
+def test_offsets_of_a_fleet_are_evenly_distributed(kind: ProbeKind) -> None:
+    entry = ProbeEntry(kind=kind)
+    offsets = [offset_s(f"machine {number}", "vda", entry) for number in range(2000)]
+    tenths = [math.floor(offset / entry.spread_s * 10) for offset in offsets]
+    assert mean(offsets) == pytest.approx(entry.spread_s / 2, rel=0.05)
+    assert all(140 < tenths.count(tenth) < 260 for tenth in range(10))
+
+
+def test_disks_and_kinds_have_their_own_offsets() -> None:
+    offsets = {offset_s("m", disk, entry) for disk in ("vda", "vdb") for entry in (READS, WRITES)}
+    assert len(offsets) == 4

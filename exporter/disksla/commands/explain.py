@@ -12,7 +12,6 @@ import msgspec
 
 from disksla import VERSION
 from disksla.api import DiskDocument
-from disksla.api.daemon_client import is_remote
 from disksla.commands._context import (
     HostContext,
     add_context_arguments,
@@ -20,7 +19,7 @@ from disksla.commands._context import (
     read_context,
     recorded_context,
 )
-from disksla.commands._daemon import add_remote_url
+from disksla.commands._daemon import add_remote_url, is_of_another_machine
 from disksla.commands._explain_remote import explain_remote
 from disksla.commands._options import add_duration
 from disksla.commands._recent import (
@@ -67,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what all disks did lately, or those that are named, with identity and limits."""
-    if is_remote(arguments.url):
+    if is_of_another_machine(arguments):
         return explain_remote(arguments)
     if arguments.recording is None:
         host = read_context(arguments)

@@ -23,6 +23,7 @@ COMMANDS = {
     "ebs-statistics": "read what AWS counts of its disks, and pass it to the daemon",
     "open-events": "open performance events of the kernel, and pass them to the daemon",
     "explain": "show the limits of a disk and what throttled it lately",
+    "watch": "sample for half a minute without an installation, and say what the disks did",
     "check": "check disks for Nagios, Icinga or CI: one line and an exit status",
     "advise": "say which limits would have been enough for a load",
     "limits": "compute the limits of a disk type for a size",
@@ -64,6 +65,7 @@ def build_parser(chosen: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
             module = importlib.import_module(f"disksla.commands.{name.replace('-', '_')}")
             module.add_arguments(subparser)
             subparser.set_defaults(run=module.run, parser=subparser)
+    parser.set_defaults(parsers=subparsers.choices)
     return parser
 
 
@@ -72,7 +74,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     chosen = [word for word in words if word in COMMANDS]
     parser = build_parser(chosen)
     if chosen and words[0].startswith("-") and words[0] not in {"-h", "--help", "--version"}:
-        parser.error(
+        parser.get_default("parsers")[chosen[0]].error(
             f"found {words[0]} before the command; expected it after it: disksla {chosen[0]}"
             f" {words[0]} ..."
         )

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import ssl
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -11,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.api import DISKS_PATH, DisksDocument, disks_document
-from disksla.api.daemon_client import ask_disks, get_page, parse_url
+from disksla.api import DisksDocument, disks_document
+from disksla.api.daemon_client import Access, ask_disks, get_page, is_remote, parse_url
 from disksla.errors import DiskslaError
 from disksla.history import HistoryView
 from disksla.verdict import VERDICTS
 from support.answering import answering, listening, page
+from support.certificates import make_certificates
 from support.snapshots import disk_view, view
 
 
@@ -180,6 +182,67 @@ def test_answer_that_is_too_large_is_none() -> None:
         assert reason_of(url) == f"{url}: the answer has more than 16 MiB"
 
 
-def test_another_machine_is_not_asked() -> None:
-    with pytest.raises(DiskslaError, match="an address of this machine"):
-        ask_disks(f"http://192.0.2.1{DISKS_PATH}")
+@pytest.mark.parametrize(
+    ("url", "is_other"),
+    [
+        (None, False),
+        ("http://127.0.0.1:10056", False),
+        ("unix:///run/x.sock", False),
+        ("https://db-1.example.org", True),
+        ("http://192.0.2.1:10056/", True),
+        ("http://[2001:db8::1]:10056", True),
+    ],
+)
+def test_addresses_of_other_machines(url: str | None, is_other: bool) -> None:
+    assert is_remote(url) == is_other
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://db-1", "http://", "db-1:10056", "http://a:b@db-1", "http:///x"]
+)
+def test_addresses_of_no_machine_are_refused(url: str) -> None:
+    with pytest.raises(DiskslaError, match=r"--url: found .*expected an address") as raised:
+        is_remote(url)
+    assert "a:b" not in str(raised.value)
+
+
+EMPTY = '{"host":"db-1","version":"1","timestamp_s":2.5,"disks":[]}'
+
+
+def test_a_password_is_sent() -> None:
+    asked: list[bytes] = []
+    with answering(page(EMPTY), asked=asked) as url:
+        found = ask_disks(url, access=Access({"Authorization": "Basic eDp5"}))
+    assert found is not None
+    assert b"\r\nAuthorization: Basic eDp5\r\n" in asked[0]
+    assert "eDp5" not in repr(Access({"Authorization": "Basic eDp5"}))
+
+
+@pytest.mark.parametrize(("authority", "is_trusted"), [("authority", True), ("stranger", False)])
+def test_the_certificate_has_to_be_of_the_authority(
+    authority: str, is_trusted: bool, tmp_path: Path
+) -> None:
+    make_certificates(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
+    reasons: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            client, _ = server.accept()
+            with (
+                client,
+                suppress(OSError),
+                context.wrap_socket(client, server_side=True) as secure,
+            ):
+                secure.recv(65536)
+                secure.sendall(page(EMPTY))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        access = Access(authority=str(tmp_path / f"{authority}.crt"))
+        url = f"https://localhost:{server.getsockname()[1]}"
+        found = ask_disks(url, reasons.append, access=access)
+        thread.join()
+    assert (found is not None) == is_trusted
+    assert is_trusted or "its certificate is not trusted" in reasons[0]

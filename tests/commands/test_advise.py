@@ -47,14 +47,28 @@ def document(captured: Captured) -> dict[str, Any]:
     return found
 
 
-def test_example_of_the_documentation(capsys: Captured) -> None:
+def shown(pattern: str) -> list[str]:
+    """Return the blocks of the documentation that begin so."""
     page = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
-    [shown] = re.findall(
-        r"^```console\n\$ disksla advise [^\n]*\n(.*?)^```$", page, re.MULTILINE | re.DOTALL
-    )
-    assert advise(*EXAMPLE) == 0
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert "\n".join(lines) + "\n" == shown.replace("vdb", "loop0")
+    return re.findall(rf"^```{pattern}(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> tuple[str, str]:
+    """Return the option for the prices of the documentation."""
+    [content] = shown("yaml\n")
+    file = tmp_path / "prices.yml"
+    file.write_text(content, encoding="utf-8")
+    return "--prices", str(file)
+
+
+def test_examples_of_the_documentation(prices: tuple[str, str], capsys: Captured) -> None:
+    loop = ("postgresql-8-fsync", "--terms", "aws.gp2", "--size", "50GiB", *prices)
+    examples = shown(r"console\n\$ disksla advise [^\n]*\n")
+    for example, text in zip((loop, EXAMPLE), examples, strict=True):
+        assert advise(*example) == 0
+        lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        assert "\n".join(lines) + "\n" == text.replace("vdb", "loop0")
 
 
 def test_least_size_that_is_enough(capsys: Captured) -> None:
@@ -71,7 +85,8 @@ def test_a_disk_that_is_enough_as_it_is(capsys: Captured) -> None:
 
 
 def test_a_recording_that_was_throttled_does_not_contain_the_answer(capsys: Captured) -> None:
-    assert advise("mariadb-4", "--terms", "aws.gp2", "--size", "50GiB") == 1
+    arguments = ("--terms", "aws.gp2", "--size", "50GiB")
+    assert advise("machine-two-busy", *arguments) == 1  # throttled by the machine
     out = text(capsys)
     assert "No aws.gp2 of this size or larger is certain to be enough" in out
     assert "the load may have asked for more than it was given" in out
@@ -85,9 +100,38 @@ def test_another_type_is_enough(capsys: Captured) -> None:
     assert "Least performance of all types that is enough: aws.gp2, 138 GiB." in out
 
 
-def test_the_least_that_may_be_enough(capsys: Captured) -> None:
-    assert advise("mariadb-4", "--terms", "aws.io2", "--size", "50GiB", "--iops", "100") == 1
-    assert "Perhaps enough: aws.io2, 50 GiB, with 200 IOPS, throttled for 0 to" in text(capsys)
+def test_next_step_of_a_closed_loop(capsys: Captured) -> None:
+    """PostgreSQL with eight clients, on a disk with 192 IOPS."""
+    assert advise("postgresql-8-fsync", "--terms", "aws.gp2", "--size", "50GiB") == 0
+    out = text(capsys)
+    assert "192 (now) 192 25.2 ms 384 192 to 384 up to 12.6 ms 768 192 to 768" in out
+    assert "Next step: aws.gp2, 128 GiB; a request waits up to 12.6 ms, not 25.2 ms, and up" in out
+    assert "Left out: aws.st1. They count a request as up to 1 MiB; those of this load" in out
+    assert "maybe" not in out
+
+
+def test_limits_that_are_written_out(capsys: Captured) -> None:
+    assert advise("postgresql-8-fsync") == 0
+    out = text(capsys)
+    assert "loop0, terms written out, 512 MiB" in out
+    assert "Next step: a limit of 384 IOPS; a request waits up to 12.6 ms, not 25.2 ms." in out
+    assert advise("steady-90") == 0
+    assert "The disk is enough as it is." in text(capsys)
+
+
+def test_cheapest_disk_by_the_prices_of_the_operator(
+    prices: tuple[str, str], capsys: Captured
+) -> None:
+    arguments = ("--terms", "aws.io1", "--size", "100GiB", "--iops", "200", *prices)
+    assert advise("postgresql-8-fsync", *arguments) == 0
+    assert "Next step: aws.gp3, 100 GiB, for 8.00 USD per month" in text(capsys)
+    assert advise("postgresql-8-fsync", *arguments, "--json") == 0
+    found = document(capsys)
+    assert (found["currency"], found["next_step"]["price_per_month"]) == ("USD", 8)
+    assert found["closed_loop"]["steps"][1]["iops"] == 384
+    assert {"aws.io2": None}.items() <= {
+        each["terms"]: each["price_per_month"] for each in found["disks"]
+    }.items()
 
 
 def test_json_has_ranges_in_base_units(capsys: Captured) -> None:
@@ -162,7 +206,6 @@ def test_a_disk_may_be_named(capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "cannot advise on loop0: its terms are custom, so that its provider"),
         (("--size", "1GiB"), "found --size or provisioned values; expected them with --terms"),
         (("--terms", "aws.io1"), "aws.io1 needs provisioned IOPS"),
         (("--terms", "aws.gp9"), "unknown terms 'aws.gp9'"),

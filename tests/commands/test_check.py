@@ -10,7 +10,8 @@ import pytest
 from commands.test_explain import idle, throttled
 from disksla.api import DiskDocument
 from disksla.cli import main
-from disksla.commands.check import STATUSES, check, chosen_disks, parse_thresholds
+from disksla.commands._daemon import chosen_disks
+from disksla.commands.check import STATUSES, check, parse_thresholds
 from disksla.errors import DiskslaError
 
 PERFORMANCE = re.compile(r"'[^'=]+'=-?[0-9.e-]+(s|%)?(;[0-9.]*){0,4}")
@@ -92,7 +93,7 @@ def test_disks_are_found_by_name_and_mount_point() -> None:
     assert chosen_disks(disks, []) == disks
     assert chosen_disks(disks, [data, "vdb"]) == disks[1:]
     assert chosen_disks(disks, ["/dev/vda"]) == disks[:1]
-    with pytest.raises(DiskslaError, match=r"cannot check vdx: .* it monitors vda, vdb"):
+    with pytest.raises(DiskslaError, match="does not monitor vdx; it monitors vda, vdb"):
         chosen_disks(disks, ["vdx"])
     with pytest.raises(DiskslaError, match="monitors no disk"):
         chosen_disks([], [])
@@ -102,7 +103,17 @@ def test_throttled_disk_of_a_daemon_is_a_warning() -> None:
     assert said(throttled()).startswith("DISKSLA WARNING - ")
 
 
-@pytest.mark.parametrize("command", ["check --url http://127.0.0.1:1", "check --warning nothing"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check --url http://127.0.0.1:1",
+        "check --warning nothing",
+        "check --nonsense",
+        "--nonsense check",
+        "check --warning",
+        "check --url ftp://db-1",
+    ],
+)
 def test_what_cannot_be_checked_is_unknown(
     capsys: pytest.CaptureFixture[str], command: str
 ) -> None:

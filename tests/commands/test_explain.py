@@ -1,6 +1,7 @@
 """`disksla explain` of all disks and as JSON; test_context.py has that of one disk."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from disksla.limits import Rates
 from disksla.pipeline import advance, take_snapshot
 from disksla.pipeline.recording import FORMAT, RecordingHeader, encode
 from disksla.pipeline.state import State
+from support.answering import answering, page
 from support.consumed import with_consumers
 from support.fake_host import FakeMachine
 from support.scenarios import SCENARIOS
@@ -206,3 +208,56 @@ def test_why_it_is_not_known_who_used_a_disk_is_said_of_a_throttled_one(capsys: 
     assert sentence in " ".join(" ".join(printed(capsys, [], bad)).split())
     calm = idle("vdb", why_no_consumers=why, throttled_seconds={})
     assert "Who used" not in " ".join(printed(capsys, [], calm))
+
+
+def remote(url: str) -> str:
+    """Return the URL as one that no command knows to be of this machine."""
+    return url.replace("127.0.0.1", "127.1")
+
+
+def answer(*disks: DiskDocument) -> bytes:
+    """Return the answer of a daemon on db-1."""
+    document = {"host": "db-1", "version": "9", "timestamp_s": 2.5, "disks": disks}
+    return page(msgspec.json.encode(document).decode())
+
+
+def test_disks_of_another_machine(capsys: Captured, tmp_path: Path) -> None:
+    """What is known of this machine is not asked for: the configuration here is wrong."""
+    config = tmp_path / "disksla.yml"
+    config.write_text("nonsense: 1\n")
+    password = tmp_path / "password"
+    password.write_text("x:y\n")
+    asked: list[bytes] = []
+    options = ("--config.file", str(config), "--url.password-file", str(password))
+    disks = (idle("vda"), idle("vdb", mount_points=("/data",)), idle("vdc"))
+    with answering(answer(*disks), asked=asked) as url:
+        assert main(["explain", "/data", "vdc", "--url", remote(url), *options]) == 0
+    out = capsys.readouterr().out
+    named = [line.partition(",")[0] for line in out.splitlines() if ", " in line][-2:]
+    assert named == ["vdb", "vdc"]
+    assert b"Authorization: Basic eDp5" in asked[0]
+    with answering(answer(*disks)) as url:
+        found = document(capsys, "vda", "--url", remote(url))
+    assert (found["host"], found["version"], found["source"]) == ("db-1", "9", "daemon")
+    assert [disk["device"] for disk in found["disks"]] == ["vda"]
+
+
+def test_what_another_machine_does_not_have(capsys: Captured) -> None:
+    with answering(answer(idle("vda"))) as url:
+        assert main(["explain", "vdz", "--url", remote(url)]) == 2
+    assert "the daemon does not monitor vdz; it monitors vda" in capsys.readouterr().err
+    assert main(["explain", "--url", "http://db-1", "--duration", "1s"]) == 2
+    assert "found --duration with --url of another machine" in capsys.readouterr().err
+    assert main(["explain", "--url.ca-file", "ca.crt", "vda"]) == 2
+
+
+def test_several_disks(capsys: Captured) -> None:
+    options = ("--recording", str(TWO_DISKS))
+    assert main(["explain", "vdb", "vda", "vdb", *options]) == 0
+    out = capsys.readouterr().out
+    assert [line.split(",")[0] for line in out.splitlines() if re.match(r"vd[ab], ", line)] == [
+        "vdb",
+        "vda",
+    ]
+    found = document(capsys, "vdb", "vda", *options)
+    assert [disk["device"] for disk in found["disks"]] == ["vdb", "vda"]

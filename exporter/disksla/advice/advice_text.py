@@ -1,16 +1,18 @@
-"""Text and JSON of `disksla advise`."""
+"""Text of `disksla advise`."""
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
-import msgspec
 from rich.table import Table
 
+from disksla.advice.advice import Advice, MachineAdvice
+from disksla.advice.closed_loop import ClosedLoop
+from disksla.advice.closed_loop_text import loop_sentence, steps_table, waits_text
 from disksla.advice.machines import MachineOutcome
-from disksla.advice.search import Answer, Candidate, Needs, Outcome, least_of
+from disksla.advice.search import Candidate, Outcome
 from disksla.advice.simulation import ShareRange
+from disksla.config import CUSTOM_TERMS
 from disksla.console import SafeConsole
+from disksla.limits import UNKNOWN_TERMS
 from disksla.units import (
     format_count,
     format_duration,
@@ -19,42 +21,7 @@ from disksla.units import (
     format_size,
 )
 
-
-class MachineAdvice(NamedTuple):
-    """What the machine would have done to the load of a group of disks."""
-
-    devices: tuple[str, ...]
-    outcomes: Sequence[MachineOutcome]
-    """The first is the present machine."""
-    disk_iops: float
-    """IOPS that it allows the disk alone, for its mix of requests."""
-
-
-class Advice(NamedTuple):
-    """What would have been enough for the load of a disk."""
-
-    devices: tuple[str, ...]
-    """One, or all of a type that share its limits."""
-    needs: Needs
-    present: Outcome
-    outcomes: Sequence[Outcome]
-    machine: Sequence[MachineAdvice]
-
-    def least(self, wanted: Answer, *, of_own_type: bool = False) -> Outcome | None:
-        """Return the least performance that is as good as wanted; None if none is.
-
-        The present disk, and then its type, come first among those with the same performance.
-        """
-        own = self.present.candidate.terms
-        others = sorted(self.outcomes, key=lambda each: each.candidate.terms != own)
-        return least_of(
-            (
-                each
-                for each in (self.present, *others)
-                if not of_own_type or each.candidate.terms == own
-            ),
-            wanted,
-        )
+_TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
 
 
 def print_advice(advice: Advice) -> None:
@@ -67,9 +34,15 @@ def print_advice(advice: Advice) -> None:
         f" {format_percent(demand.throttled_share)} of the time"
     )
     console.print()
-    console.print(_table(advice))
-    console.print()
-    for machine in advice.machine:
+    if demand.loop is not None:
+        console.print(loop_sentence(demand.loop))
+        console.print()
+        console.print(steps_table(demand.loop))
+        console.print()
+    if advice.outcomes or demand.loop is None:
+        console.print(_table(advice))
+        console.print()
+    for machine in advice.machine if demand.loop is None else ():
         console.print(_machine_table(machine))
         console.print()
     for sentence in sentences(advice):
@@ -77,6 +50,46 @@ def print_advice(advice: Advice) -> None:
 
 
 def sentences(advice: Advice) -> Iterator[str]:
+    """Yield what is enough or the next step, and what is not known."""
+    loop = advice.needs.demand.loop
+    yield from _of_demand(advice) if loop is None else _of_loop(advice, loop)
+    if advice.left_out:
+        names = ", ".join(advice.left_out)
+        least = format_size(max(advice.left_out.values()))
+        work = advice.needs.demand.work
+        mean = (work.read_bytes + work.written_bytes) / (work.reads + work.writes)
+        yield (
+            f"Left out: {names}. They count a request as up to {least}; those of this load have"
+            f" {format_size(mean)} on average."
+        )
+    if advice.present.candidate.terms in _TITLES:
+        yield "Which type the disk has is not known; --terms compares what its provider sells."
+
+
+def _of_loop(advice: Advice, loop: ClosedLoop) -> Iterator[str]:
+    """Yield what halves the waiting of a closed loop."""
+    step, now = advice.next_step, waits_text(loop, loop.served_iops)
+    if step is None:
+        iops = 2 * loop.served_iops
+        more = f"a limit of {format_count(iops)} IOPS"
+        if advice.outcomes:
+            yield f"No disk of this provider halves the waiting; {more} does."
+        else:
+            yield f"Next step: {more}; a request waits {waits_text(loop, iops)}, not {now}."
+        return
+    iops = step.performance_iops
+    cost = _price(advice, step)
+    yield (
+        f"Next step: {named(step.candidate)}{cost and f', for {cost} per month'}; a request waits"
+        f" {waits_text(loop, iops)}, not {now}, and up to"
+        f" {format_count(loop.served(iops).most)} are served per second."
+    )
+    for machine in advice.machine:
+        name = machine.outcomes[0].machine or "machine"
+        yield from _first_to_throttle(machine, step, name)
+
+
+def _of_demand(advice: Advice) -> Iterator[str]:
     """Yield what is enough, what may be, and what is not known."""
     present = advice.present
     type_name = present.candidate.terms
@@ -87,7 +100,8 @@ def sentences(advice: Advice) -> Iterator[str]:
     elif own is not None:
         yield f"Enough: {named(own.candidate)}; {as_it_is}."
     else:
-        yield f"No {type_name} of this size or larger is certain to be enough; {as_it_is}."
+        title = _TITLES.get(type_name, type_name)
+        yield f"No {title} of this size or larger is certain to be enough; {as_it_is}."
     if least is not None and least is not own:
         yield f"Least performance of all types that is enough: {named(least.candidate)}."
     maybe = advice.least("maybe", of_own_type=True)
@@ -116,11 +130,7 @@ def _machine_sentences(
     """
     present = advice.outcomes[0]
     name = f"{present.machine or 'machine'}{of}"
-    if chosen is not None and advice.disk_iops < chosen.performance_iops:
-        yield (
-            f"The {name} would throttle first: it allows the disk {format_count(advice.disk_iops)}"
-            " IOPS of this load."
-        )
+    yield from _first_to_throttle(advice, chosen, name)
     if present.answer == "enough":
         return
     share = f"for {share_text(present.share)} of the time"
@@ -129,6 +139,14 @@ def _machine_sentences(
         yield f"Enough of a machine: {enough.machine}; the {name} would throttle {share}."
     else:
         yield f"The {name} would throttle {share}, and no larger one is certain to be enough."
+
+
+def _first_to_throttle(advice: MachineAdvice, chosen: Outcome | None, name: str) -> Iterator[str]:
+    if chosen is not None and advice.disk_iops < chosen.performance_iops:
+        yield (
+            f"The {name} would throttle first: it allows the disk {format_count(advice.disk_iops)}"
+            " IOPS of this load."
+        )
 
 
 def share_text(share: ShareRange) -> str:
@@ -141,7 +159,8 @@ def share_text(share: ShareRange) -> str:
 
 def named(candidate: Candidate) -> str:
     """Return a disk in words, such as 'aws.gp3, 200 GiB, with 4200 IOPS'."""
-    text = f"{candidate.terms}, {format_size(candidate.size_bytes)}"
+    name = _TITLES.get(candidate.terms, candidate.terms)
+    text = f"{name}, {format_size(candidate.size_bytes)}"
     bought = _bought(candidate)
     return f"{text}, with {bought}" if bought else text
 
@@ -157,23 +176,39 @@ def _bought(candidate: Candidate) -> str:
     return ", ".join(parts)
 
 
+def _price(advice: Advice, outcome: Outcome) -> str:
+    """Return what a disk costs per month; empty if it is not known."""
+    price = advice.price(outcome.candidate)
+    return (
+        "" if price is None or advice.prices is None else f"{price:.2f} {advice.prices.currency}"
+    )
+
+
 def _table(advice: Advice) -> Table:
     """Return a table of the present disk and of the others, by type."""
-    table = _empty_table("type", "size", "bought")
+    loop = advice.needs.demand.loop
+    last = ("throttled", "answer") if loop is None else ("a request waits",)
+    table = _empty_table("type", "size", "bought", *last)
+    if advice.prices is not None:
+        table.add_column("per month", justify="right")
     for outcome in (advice.present, *advice.outcomes):
         candidate = outcome.candidate
-        name = candidate.terms.partition(".")[2]
+        name = candidate.terms.partition(".")[2] or _TITLES.get(candidate.terms, candidate.terms)
+        cells = _outcome_cells(outcome)
+        if loop is not None:
+            cells = cells[0], waits_text(loop, outcome.performance_iops)
         table.add_row(
             f"{name} (now)" if outcome is advice.present else name,
             format_size(candidate.size_bytes),
             _bought(candidate),
-            *_outcome_cells(outcome),
+            *cells,
+            *([_price(advice, outcome)] if advice.prices is not None else []),
         )
     return table
 
 
 def _machine_table(advice: MachineAdvice) -> Table:
-    table = _empty_table("machine", "disks", "limit over")
+    table = _empty_table("machine", "disks", "limit over", "throttled", "answer")
     for outcome in advice.outcomes:
         machine = outcome.machine or "this machine"
         devices = str(len(advice.devices))
@@ -181,69 +216,18 @@ def _machine_table(advice: MachineAdvice) -> Table:
     return table
 
 
-def _outcome_cells(outcome: Outcome | MachineOutcome) -> tuple[str, str, str]:
+def _outcome_cells(outcome: Outcome | MachineOutcome) -> tuple[str, ...]:
     return format_count(outcome.performance_iops), share_text(outcome.share), outcome.answer
 
 
 def _empty_table(*names: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    first, second, third = names
+    first, second, third, *last = names
     table.add_column(first, overflow="fold")
     table.add_column(second, justify="right", no_wrap=True)
     table.add_column(third)
     table.add_column("IOPS", justify="right", no_wrap=True)
-    table.add_column("throttled", justify="right")
-    table.add_column("answer", no_wrap=True)
+    for name in last:
+        is_word = name == "answer"
+        table.add_column(name, justify="left" if is_word else "right", no_wrap=is_word)
     return table
-
-
-def advice_document(advice: Advice) -> dict[str, Any]:
-    """Return the advice for JSON, in base units."""
-    demand, needs = advice.needs.demand, advice.needs
-    own, least = advice.least("enough", of_own_type=True), advice.least("enough")
-    return {
-        "devices": advice.devices,
-        "seconds": demand.seconds,
-        "requests": demand.work.reads + demand.work.writes,
-        "throttled_share": demand.throttled_share,
-        "limited_share": demand.limited_share,
-        "tolerated_share": needs.tolerated_share,
-        "present": _outcome_document(advice.present),
-        "enough": least and _outcome_document(least),
-        "enough_of_type": own and _outcome_document(own),
-        "disks": [_outcome_document(each) for each in advice.outcomes],
-        "machine": [
-            {
-                "group": machine.outcomes[0].group,
-                "devices": machine.devices,
-                "disk_iops": _finite(machine.disk_iops),
-                "machines": [
-                    {
-                        "machine": each.machine or None,
-                        "iops": _finite(each.performance_iops),
-                        "throttled_share": each.share._asdict(),
-                        "answer": each.answer,
-                    }
-                    for each in machine.outcomes
-                ],
-            }
-            for machine in advice.machine
-        ],
-    }
-
-
-def _outcome_document(outcome: Outcome) -> dict[str, Any]:
-    candidate = outcome.candidate
-    return {
-        "terms": candidate.terms,
-        "size_bytes": candidate.size_bytes,
-        "provisioned": msgspec.structs.asdict(candidate.provision),
-        "limits": msgspec.structs.asdict(candidate.limits.rates),
-        "iops": _finite(outcome.performance_iops),
-        "throttled_share": outcome.share._asdict(),
-        "answer": outcome.answer,
-    }
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None

@@ -3,12 +3,13 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from disksla.limits import Work
+from disksla.advice.closed_loop import ClosedLoop, closed_loop_of, steady_iops, throttled_time
+from disksla.limits import NO_LIMITS, Limits, Work
 from disksla.pipeline import WindowRecord
-from disksla.verdict import LIMITED_VERDICTS
+from disksla.verdict import LIMITED_VERDICTS, MACHINE_LIMITS
 
 _MARGIN = 1.25
 """Requests that wait while a disk is throttled may be served faster than the others by this."""
@@ -16,6 +17,8 @@ _MARGIN = 1.25
 _MOST_TIMES = 1e9
 """Of a load whose rate has no known bound."""
 
+_FEWEST_REQUESTS = 4
+"""Of a window whose mean time of a request counts."""
 
 NOTHING = Work()
 
@@ -37,6 +40,10 @@ class Served(NamedTuple):
     is_limited: bool
     most_requests: float
     """Requests that may have completed if nothing had made them wait; infinite if unknown."""
+    took_s: float = 0.0
+    """I/O-seconds that the data requests took which completed."""
+    is_by_machine: bool = False
+    """Whether a limit of the machine throttled them."""
 
 
 class DemandWindow(NamedTuple):
@@ -67,6 +74,8 @@ class Demand(NamedTuple):
     """What a load asked for in a period."""
 
     windows: tuple[DemandWindow, ...]
+    loop: ClosedLoop | None = None
+    """None unless it was a closed loop, throttled for most of the time."""
 
     @property
     def seconds(self) -> float:
@@ -109,8 +118,8 @@ def together(disks: Iterable[Sequence[Served]]) -> list[Served]:
     return [_beside(by_end[end_s]) for end_s in sorted(by_end)]
 
 
-def demand_of(windows: Sequence[Served]) -> Demand:
-    """Return what was asked for in windows that follow each other.
+def demand_of(windows: Sequence[Served], limits: Limits = NO_LIMITS) -> Demand:
+    """Return what was asked for in windows that follow each other, of disks with these limits.
 
     Requests arrive when they become in flight: those that arrived until the end of a window are
     those that completed and those in flight. Their size and direction are those of the requests
@@ -128,7 +137,32 @@ def demand_of(windows: Sequence[Served]) -> Demand:
         )
         for window, (least, most) in zip(windows, _arrivals(windows), strict=True)
     ]
-    return Demand(tuple(_merged(list(each)) for _, each in groupby(arrived, _Kinds())))
+    merged = tuple(_merged(list(each)) for _, each in groupby(arrived, _Kinds()))
+    whole = Demand(merged)
+    return whole._replace(loop=_loop(windows, steady_iops(whole.work, limits)))
+
+
+def _loop(windows: Sequence[Served], limit_iops: float) -> ClosedLoop | None:
+    """Return the closed loop that was throttled, if it was one.
+
+    What a request takes without a limiter is the least mean of windows at most half as busy as
+    the limit, that begin and end without a request: what waits for a limiter is still there.
+    """
+    throttled = [
+        throttled_time(each.throttled_s, each.seconds, each.least, each.most, each.took_s)
+        for each in windows
+        if each.throttled_s and not each.is_by_machine
+    ]
+    loop = closed_loop_of(throttled, sum(each.seconds for each in windows), limit_iops)
+    if loop is None:
+        return None
+    free_s = (
+        each.took_s / each.requests
+        for before, each in pairwise(windows)
+        if not (before.is_limited or each.is_limited or before.inflight or each.inflight)
+        and _FEWEST_REQUESTS <= each.requests <= loop.served_iops * each.seconds / 2
+    )
+    return loop._replace(service_s=min(min(free_s, default=0.0), loop.request_s))
 
 
 def _served(record: WindowRecord) -> Served:
@@ -151,6 +185,8 @@ def _served(record: WindowRecord) -> Served:
         throttled_s=record.throttled_s or 0.0,
         is_limited=is_limited,
         most_requests=_most_requests(record, requests) if is_limited else requests,
+        took_s=record.took_s or 0.0,
+        is_by_machine=record.limit in MACHINE_LIMITS.values(),
     )
 
 
@@ -179,6 +215,8 @@ def _beside(windows: Sequence[Served]) -> Served:
         throttled_s=max(window.throttled_s for window in windows),
         is_limited=any(window.is_limited for window in windows),
         most_requests=sum(window.most_requests for window in windows),
+        took_s=sum(window.took_s for window in windows),
+        is_by_machine=any(window.is_by_machine for window in windows),
     )
 
 

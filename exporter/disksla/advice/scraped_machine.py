@@ -23,12 +23,13 @@ from disksla.prometheus import (
     read_steps,
     selector,
 )
-from disksla.verdict import LIMITED_VERDICTS
+from disksla.verdict import LIMITED_VERDICTS, MACHINE_LIMITS
 
 _WITHIN_S = 600.0
 _MOST_STEPS, _LEAST_STEP_S = 1000, 60
 _DISK_INFO, _MACHINE_INFO = "disksla_disk_info", "disksla_machine_info"
 _VERDICT_SECONDS = "disksla_verdict_seconds_total"
+_THROTTLED = "disksla_throttled_seconds_total"
 _COUNTERS = {
     "reads": "disksla_reads_completed_total",
     "writes": "disksla_writes_completed_total",
@@ -38,6 +39,7 @@ _COUNTERS = {
 _OPTIONAL = {
     "flushes": "disksla_flushes_completed_total",
     "data_writes": "disksla_data_writes_total",
+    "wait_s": "disksla_throttle_wait_seconds_total",
 }
 _PEAKS = (
     "disksla_peak_read_iops",
@@ -86,7 +88,7 @@ def read_scrapes(
     server: Server, machine: ScrapedMachine, device: str, period: Period
 ) -> list[ScrapedCounters]:
     """Return the scrapes of a disk of the machine. Raise DiskslaError."""
-    names = (*_COUNTERS.values(), *_OPTIONAL.values(), *_PEAKS, _VERDICT_SECONDS)
+    names = (*_COUNTERS.values(), *_OPTIONAL.values(), *_PEAKS, _VERDICT_SECONDS, _THROTTLED)
     matching = selector(names, _of_host(machine.name) | {"device": device})
     samples: list[Series] = []
     start_s, end_s = period.start_timestamp_s, period.end_timestamp_s
@@ -128,7 +130,7 @@ def scrapes_of(samples: Iterable[Series]) -> list[ScrapedCounters]:
     """Return the scrapes that have all counters, in order of time."""
     values: defaultdict[float, dict[tuple[str, str], float]] = defaultdict(dict)
     for series in samples:
-        key = series.name, series.metric.get("verdict", "")
+        key = series.name, series.metric.get("verdict", series.metric.get("limit", ""))
         for timestamp_s, value in series.samples():
             values[timestamp_s][key] = value
     return [
@@ -152,5 +154,7 @@ def _scrape(timestamp_s: float, values: dict[tuple[str, str], float]) -> Scraped
         data_writes=values.get((_OPTIONAL["data_writes"], "")),
         throttled_s=seconds["throttled"],
         limited_s=sum(seconds.values()),
+        wait_s=values.get((_OPTIONAL["wait_s"], ""), 0.0),
+        machine_s=sum(values.get((_THROTTLED, limit), 0.0) for limit in MACHINE_LIMITS.values()),
         peak=Work(*peak) if len(peak) == len(_PEAKS) else None,
     )

@@ -11,13 +11,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from disksla.advice.closed_loop import ClosedLoop, ThrottledTime, closed_loop_of, steady_iops
 from disksla.advice.demand import NOTHING, Demand, DemandWindow
-from disksla.limits import Work
+from disksla.limits import NO_LIMITS, Limits, Work
 
 PEAK_S = 60.0
 """Seconds for which the highest rates are those of a scrape."""
 _WINDOW_S = 0.1
 """Shortest time of a rate."""
+_THROUGHOUT = 0.9
+"""Share of a step in which a disk is throttled throughout."""
 
 
 class ScrapedCounters(NamedTuple):
@@ -35,6 +38,10 @@ class ScrapedCounters(NamedTuple):
     throttled_s: float = 0.0
     limited_s: float = 0.0
     """Time in which the disk was throttled, below its promise or stalled."""
+    wait_s: float = 0.0
+    """I/O-seconds that requests took while the disk was throttled; zero if it is not known."""
+    machine_s: float = 0.0
+    """Time in which a limit of the machine throttled the disk."""
     peak: Work | None = None
     """Highest rates per second; None if they are not known."""
 
@@ -48,12 +55,14 @@ class _Step(NamedTuple):
     most: Work
     throttled_s: float
     limited_s: float
+    wait_s: float
+    """While the disk was throttled; zero if a limit of the machine throttled it as well."""
     peak: Work | None
     """Highest rates per second; None if they are not known, or not those of all of the time."""
 
 
-def demand_of_scrapes(*disks: Sequence[ScrapedCounters]) -> Demand:
-    """Return what was asked of disks together between their scrapes, in order of time.
+def demand_of_scrapes(*disks: Sequence[ScrapedCounters], limits: Limits = NO_LIMITS) -> Demand:
+    """Return what was asked of disks with these limits together between their scrapes.
 
     Disks of one daemon have scrapes at the same times. Time in which a counter was reset is left
     out.
@@ -63,8 +72,27 @@ def demand_of_scrapes(*disks: Sequence[ScrapedCounters]) -> Demand:
         for before, after in pairwise(scrapes):
             if _is_continued(before, after):
                 steps[before.timestamp_s, after.timestamp_s].append(_step(before, after))
-    together = (_beside(steps[times]) for times in sorted(steps))
-    return Demand(tuple(window for step in together for window in _windows(step)))
+    together = [_beside(steps[times]) for times in sorted(steps)]
+    demand = Demand(tuple(window for step in together for window in _windows(step)))
+    return demand._replace(loop=_loop(together, steady_iops(demand.work, limits)))
+
+
+def _loop(steps: Sequence[_Step], limit_iops: float) -> ClosedLoop | None:
+    """Return the closed loop that was throttled, if it was one.
+
+    What was served while the disk was throttled is known of steps that were throttled throughout.
+    """
+    throttled = [
+        ThrottledTime(
+            step.seconds,
+            step.least.reads + step.least.writes,
+            step.most.reads + step.most.writes,
+            step.wait_s,
+        )
+        for step in steps
+        if step.wait_s and step.throttled_s >= _THROUGHOUT * step.seconds
+    ]
+    return closed_loop_of(throttled, sum(step.seconds for step in steps), limit_iops)
 
 
 def _is_continued(before: ScrapedCounters, after: ScrapedCounters) -> bool:
@@ -76,12 +104,16 @@ def _is_continued(before: ScrapedCounters, after: ScrapedCounters) -> bool:
 def _step(before: ScrapedCounters, after: ScrapedCounters) -> _Step:
     seconds = after.timestamp_s - before.timestamp_s
     limited_s = min(seconds, after.limited_s - before.limited_s)
+    least, most = _work(before, after)
+    is_by_machine = after.machine_s != before.machine_s
     return _Step(
-        seconds,
-        *_work(before, after),
-        min(limited_s, after.throttled_s - before.throttled_s),
-        limited_s,
-        after.peak if seconds <= PEAK_S else None,
+        seconds=seconds,
+        least=least,
+        most=most,
+        throttled_s=min(limited_s, after.throttled_s - before.throttled_s),
+        limited_s=limited_s,
+        wait_s=0.0 if is_by_machine else max(0.0, after.wait_s - before.wait_s),
+        peak=after.peak if seconds <= PEAK_S else None,
     )
 
 
@@ -102,6 +134,7 @@ def _beside(steps: Sequence[_Step]) -> _Step:
         most=most,
         throttled_s=max(step.throttled_s for step in steps),
         limited_s=min(steps[0].seconds, sum(step.limited_s for step in steps)),
+        wait_s=sum(step.wait_s for step in steps),
         peak=peak,
     )
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from disksla.advice.closed_loop import steady_iops
 from disksla.advice.demand import Demand
 from disksla.advice.simulation import ShareRange, least_share, most_share, throttled_share
 from disksla.errors import DiskslaError
@@ -16,6 +17,8 @@ _IOPS_STEP = 100
 _MOST_IOPS = 10_000_000.0
 _MOST_BYTES_PER_SECOND = 1e12
 """Where the catalogue has no highest value."""
+_SMALL_SHARE = 1 / 16
+"""Of what a request counts as: AWS merges adjacent ones, so that larger ones may be right."""
 _MOST_SIZE_BYTES = 65536 * GIB
 """Where the catalogue has no largest size."""
 
@@ -48,9 +51,7 @@ class Needs(NamedTuple):
 
         Credits do not count. This is what orders limits by performance.
         """
-        work = self.demand.work
-        cost_s = max((work.cost_s(charge) for charge in limits.promise_charges), default=0.0)
-        return (work.reads + work.writes) / cost_s if cost_s else math.inf
+        return steady_iops(self.demand.work, limits)
 
 
 class Candidate(NamedTuple):
@@ -98,6 +99,34 @@ def outcomes_of_type(terms: Terms, size_bytes: int, needs: Needs) -> list[Outcom
     return outcomes
 
 
+def halving(terms: Terms, size_bytes: int, needs: Needs) -> list[Outcome]:
+    """Return the disks of a type under which a closed loop waits at most half as long.
+
+    They are the one without extras or, if that is not enough, the least in each way to buy more.
+    """
+    loop, plain = needs.demand.loop, _plain(terms, size_bytes)
+    if loop is None or plain is None:
+        return []
+
+    def fits(candidate: Candidate) -> bool:
+        return loop.is_halved(needs.performance_iops(candidate.limits))
+
+    found = [plain] if fits(plain) else _more(terms, plain.size_bytes, fits)
+    return [outcome_of(each, needs) for each in found if fits(each)]
+
+
+def counts_small_requests_as(limits: Limits, needs: Needs) -> int | None:
+    """Return the bytes as which a disk counts requests that are much smaller.
+
+    None if it does not. Such a disk is not sold for the load.
+    """
+    work = needs.demand.work
+    requests = work.reads + work.writes
+    least_bytes = max((each.least_request_bytes or 0 for each in limits.buckets), default=0)
+    moved_bytes = work.read_bytes + work.written_bytes
+    return least_bytes if moved_bytes < requests * least_bytes * _SMALL_SHARE else None
+
+
 def least_of(outcomes: Iterable[Outcome], wanted: Answer) -> Outcome | None:
     """Return the outcome with the lowest performance that is at least as good; None if none is.
 
@@ -121,13 +150,18 @@ def _best(terms: Terms, plain: Candidate, needs: Needs, wanted: Answer) -> Outco
     def fits(candidate: Candidate) -> bool:
         return needs.is_met(candidate.limits, wanted)
 
-    found = [
-        outcome_of(candidate, needs)
-        for search in (_by_option, _by_provision, _by_size)
-        for candidate in search(terms, plain.size_bytes, fits)
-    ]
+    found = [outcome_of(each, needs) for each in _more(terms, plain.size_bytes, fits)]
     highest = max([outcome_of(plain, needs), *found], key=lambda each: each.performance_iops)
     return least_of(found, wanted) or highest
+
+
+def _more(terms: Terms, size_bytes: int, fits: _Fits) -> list[Candidate]:
+    """Return the least disk of a type that fits in each way to buy more, or the most of it."""
+    return [
+        candidate
+        for search in (_by_option, _by_provision, _by_size)
+        for candidate in search(terms, size_bytes, fits)
+    ]
 
 
 def _candidate(terms: Terms, size_bytes: int, provision: Provision) -> Candidate:

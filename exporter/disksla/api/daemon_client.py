@@ -1,7 +1,8 @@
 """Asks the daemon on this machine for its disks, or another of its pages.
 
-Without a URL, it is asked over its Unix socket where there is one that this user may use, else
-over its port on loopback.
+With a URL of another machine, that daemon is asked for its disks. Without a URL, the one on this
+machine is asked over its Unix socket where there is one that this user may use, else over its port
+on loopback.
 """
 
 import http.client
@@ -11,7 +12,7 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -36,6 +37,21 @@ _MOST_PAGES = 200
 _MAX_BYTES = 16 * MIB
 
 
+class Access(NamedTuple):
+    """What a daemon with TLS and passwords needs. Headers may hold secrets."""
+
+    headers: Mapping[str, str] = {}
+    authority: str | None = None
+    """File of the certificates that its own has to be signed with; None for the system's."""
+
+    def __repr__(self) -> str:
+        """Return the name only."""
+        return "Access()"
+
+
+NO_ACCESS = Access()
+
+
 class DaemonAddress(NamedTuple):
     """Where the metrics of a daemon are."""
 
@@ -45,6 +61,8 @@ class DaemonAddress(NamedTuple):
     path: str
     socket: str = ""
     """Path of the Unix socket; empty for a port."""
+    is_local: bool = True
+    """Whether it is on this machine, as the address says."""
 
     def __str__(self) -> str:
         """Return the URL."""
@@ -55,45 +73,76 @@ class DaemonAddress(NamedTuple):
         return f"{self.scheme}://{host}{port}{self.path}"
 
 
-def parse_url(text: str) -> DaemonAddress:
-    """Return the address of the metrics. Raise DiskslaError if it is not of this machine."""
+def parse_url(text: str, *, any_host: bool = False) -> DaemonAddress:
+    """Return the address of the metrics.
+
+    Raise DiskslaError if it is none, or not of this machine unless `any_host`.
+    """
     try:
         parts = urlsplit(text)
         host, path = parts.hostname or "", parts.path.rstrip("/")
         if parts.scheme == "unix" and path.startswith("/") and not host and text.isprintable():
             return DaemonAddress("unix", "localhost", None, "/metrics", path)
-        address = DaemonAddress(parts.scheme, host, parts.port, path or "/metrics")
-        is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
+        address = DaemonAddress(
+            scheme=parts.scheme,
+            host=host,
+            port=parts.port,
+            path=path or "/metrics",
+            is_local=_is_loopback(host),
+        )
+        has_secret = parts.username is not None
     except ValueError:
-        is_local = False
+        pass
     else:
-        if is_local and address.scheme in {"http", "https"} and text.isprintable():
+        is_allowed = address.is_local or (any_host and host and not has_secret)
+        if is_allowed and address.scheme in {"http", "https"} and text.isprintable():
             return address
+    shown = text.rpartition("@")[2]
+    if any_host:
+        raise DiskslaError(
+            f"--url: found '{shown}'; expected an address such as http://db-1:10056 or"
+            f" {SOCKET_URL}, with passwords in --url.password-file"
+        )
     raise DiskslaError(
-        f"--url: found '{text}'; expected an address of this machine such as {DEFAULT_URL}"
+        f"--url: found '{shown}'; expected an address of this machine such as {DEFAULT_URL}"
         f" or {SOCKET_URL}, because everything else that is examined is on it"
     )
 
 
-def addresses_of(url: str | None) -> list[DaemonAddress]:
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_remote(url: str | None) -> bool:
+    """Return whether a URL is of another machine. Raise DiskslaError if it is no URL."""
+    return url is not None and not parse_url(url, any_host=True).is_local
+
+
+def addresses_of(url: str | None, *, any_host: bool = False) -> list[DaemonAddress]:
     """Return what is asked, one after the other. Raise DiskslaError, as `parse_url`."""
     if url is not None:
-        return [parse_url(url)]
+        return [parse_url(url, any_host=any_host)]
     urls = (SOCKET_URL, DEFAULT_URL) if os.path.lexists(DEFAULT_SOCKET) else (DEFAULT_URL,)
     return [parse_url(each) for each in urls]
 
 
 def ask_disks(
-    url: str | None, why_not: Callable[[str], None] = lambda _: None, names: Sequence[str] = ()
+    url: str | None,
+    why_not: Callable[[str], None] = lambda _: None,
+    names: Sequence[str] = (),
+    access: Access = NO_ACCESS,
 ) -> DisksDocument | None:
     """Return what the daemon knows of these disks, by default of all; None after `why_not`.
 
-    Raise DiskslaError if the URL is not of this machine.
+    Raise DiskslaError if the URL is none.
     """
     reasons = []
-    for address in addresses_of(url):
+    for address in addresses_of(url, any_host=True):
         try:
-            return _all_pages(address, names)
+            return _all_pages(address, names, access)
         except _OtherAnswerError as error:
             reason = str(error)
         except NO_ANSWER as error:
@@ -105,7 +154,7 @@ def ask_disks(
     return None
 
 
-def _all_pages(address: DaemonAddress, names: Sequence[str]) -> DisksDocument:
+def _all_pages(address: DaemonAddress, names: Sequence[str], access: Access) -> DisksDocument:
     """Return the pages of disks as one document.
 
     Raise one of NO_ANSWER or DECODE_ERRORS, or _OtherAnswerError.
@@ -115,7 +164,8 @@ def _all_pages(address: DaemonAddress, names: Sequence[str]) -> DisksDocument:
     end_s = time.monotonic() + _ALL_PAGES_S
     for _ in range(_MOST_PAGES):
         within_s = min(_TIMEOUT_S, end_s - time.monotonic())
-        status, page = get_page(address, target_of(DISKS_PATH, names, after), within_s)
+        target = target_of(DISKS_PATH, names, after)
+        status, page = get_page(address, target, within_s, access)
         if status != OK:
             raise _OtherAnswerError(REFUSALS.get(status, f"it answers with status {status}"))
         document = msgspec.json.decode(page, type=DisksDocument)
@@ -133,6 +183,8 @@ class _OtherAnswerError(DiskslaError):
 def reason_of(error: OSError | http.client.HTTPException) -> str:
     """Return why there is no answer."""
     match error:
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not trusted ({error.verify_message}); see --url.ca-file"
         case ssl.SSLError():
             return f"TLS failed ({error.reason}); it may need a client certificate, or speak HTTP"
         case TimeoutError():
@@ -181,15 +233,17 @@ class _Received(io.RawIOBase):
         return self._connection.recv_into(buffer)
 
 
-def get_page(address: DaemonAddress, target: str, within_s: float = _TIMEOUT_S) -> tuple[int, str]:
+def get_page(
+    address: DaemonAddress, target: str, within_s: float = _TIMEOUT_S, access: Access = NO_ACCESS
+) -> tuple[int, str]:
     """Return the status and the text of a page. Raise one of NO_ANSWER.
 
     The whole answer must come in time, however the daemon spreads it.
     """
     end_s = time.monotonic() + within_s
-    connection = _connection_to(address)
+    connection = _connection_to(address, access)
     try:
-        connection.request("GET", target)
+        connection.request("GET", target, headers=dict(access.headers))
         received = _Received(connection.sock, end_s)
         response = http.client.HTTPResponse(received, method="GET")  # type: ignore[arg-type]
         response.begin()
@@ -201,12 +255,15 @@ def get_page(address: DaemonAddress, target: str, within_s: float = _TIMEOUT_S) 
         connection.close()
 
 
-def _connection_to(address: DaemonAddress) -> http.client.HTTPConnection:
+def _connection_to(address: DaemonAddress, access: Access) -> http.client.HTTPConnection:
     if address.socket:
         return _UnixConnection(address.socket)
     if address.scheme == "https":
-        # The name in the certificate is not that of loopback, and no secret is sent.
-        context = ssl._create_unverified_context()  # noqa: S323, SLF001 -- as above
+        if address.is_local and access == NO_ACCESS:
+            # The name in the certificate is not that of loopback, and no secret is sent.
+            context = ssl._create_unverified_context()  # noqa: S323, SLF001 -- as above
+        else:
+            context = ssl.create_default_context(cafile=access.authority)
         return http.client.HTTPSConnection(
             address.host, address.port, timeout=_TIMEOUT_S, context=context
         )

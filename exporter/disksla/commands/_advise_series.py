@@ -11,7 +11,7 @@ from disksla.advice import (
     machine_outcomes,
     provision_by_limits,
 )
-from disksla.advice.advice_text import Advice, MachineAdvice
+from disksla.advice.advice import Advice, MachineAdvice
 from disksla.advice.scraped_machine import ScrapedMachine, find_machine_of_disk, read_scrapes
 from disksla.commands._machine_options import chosen_machine
 from disksla.commands._options import parse_size_of_disk
@@ -21,6 +21,7 @@ from disksla.config.settings import AssessmentSettings
 from disksla.config.settings_file import catalog_directory
 from disksla.errors import DiskslaError
 from disksla.limits import (
+    NO_LIMITS,
     Catalog,
     MachineChoice,
     SharedLimits,
@@ -48,9 +49,12 @@ def advice_of_series(arguments: argparse.Namespace, tolerated_share: float) -> A
     present = _present(arguments, catalog, scraped)
     terms = catalog[present.terms]
 
+    known_limits = present.limits if arguments.terms is None else NO_LIMITS
+
     def needs_of(devices: Iterable[str]) -> Needs:
         demand = demand_of_scrapes(
-            *(read_scrapes(server, scraped, device, period) for device in devices)
+            *(read_scrapes(server, scraped, device, period) for device in devices),
+            limits=known_limits,
         )
         return Needs(demand, tolerated_share, _TOLERANCE)
 
@@ -60,7 +64,7 @@ def advice_of_series(arguments: argparse.Namespace, tolerated_share: float) -> A
         raise DiskslaError(
             f"advise failed: found no two scrapes of {scraped.name.title} in this period"
         )
-    outcomes = outcomes_of_provider(catalog, present, needs)
+    found = outcomes_of_provider(catalog, present, needs)
     machine = []
     for choice, shared, table in _groups(arguments, scraped, terms):
         members = _members(scraped, shared.covers or ())
@@ -72,7 +76,15 @@ def advice_of_series(arguments: argparse.Namespace, tolerated_share: float) -> A
                 needs.performance_iops(shared.limits),
             )
         )
-    return Advice(tuple(map(scraped.title, devices)), needs, outcomes[0], outcomes[1:], machine)
+    titles = tuple(map(scraped.title, devices))
+    return Advice(
+        devices=titles,
+        needs=needs,
+        present=found.disks[0],
+        outcomes=found.disks[1:],
+        machine=machine,
+        left_out=found.left_out,
+    )
 
 
 def _present(

@@ -123,17 +123,23 @@ def recorded_context(state: State) -> HostContext:
     return HostContext(with_kubernetes_volumes(state.inventory, state.terms_files), configuration)
 
 
+_DEVICE_HELP = (
+    "disk: vdb, a link in /dev, a mount point or a path on it, a logical volume, the id of the"
+    " volume, or NAMESPACE/CLAIM"
+)
+
+
 def add_device(
     parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup, *, optional: bool = False
 ) -> None:
     """Add DEVICE, which `HostContext.find` reads."""
-    parser.add_argument(
-        "device",
-        metavar="DEVICE",
-        nargs="?" if optional else None,
-        help="disk: vdb, a link in /dev, a mount point or a path on it, a logical volume, the id"
-        " of the volume, or NAMESPACE/CLAIM",
-    )
+    nargs = "?" if optional else None
+    parser.add_argument("device", metavar="DEVICE", nargs=nargs, help=_DEVICE_HELP)
+
+
+def add_devices(parser: argparse.ArgumentParser) -> None:
+    """Add any number of DEVICE, as `add_device`."""
+    parser.add_argument("devices", metavar="DEVICE", nargs="*", help=_DEVICE_HELP)
 
 
 def read_all(arguments: argparse.Namespace) -> Configuration:

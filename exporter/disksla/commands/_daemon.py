@@ -1,15 +1,16 @@
-"""How commands ask the daemon of this machine."""
+"""How commands ask the daemon of this machine, or of the one that --url names."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
-from disksla.api import DisksDocument
-from disksla.api.daemon_client import DEFAULT_URL, SOCKET_URL, ask_disks
+from disksla.api import DiskDocument, DisksDocument
+from disksla.api.daemon_client import DEFAULT_URL, SOCKET_URL, Access, ask_disks, is_remote
+from disksla.commands._access import add_password_and_ca, password_headers
 from disksla.commands._options import roots_of
 from disksla.errors import DiskslaError
 from disksla.system.roots import Roots
-from disksla.text import escape_control
+from disksla.text import escape_bytes, escape_control
 
 
 def add_url(parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup) -> None:
@@ -22,14 +23,40 @@ def add_url(parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup) 
     )
 
 
+def add_remote_url(
+    parser: argparse.ArgumentParser, group: argparse._MutuallyExclusiveGroup | None = None
+) -> None:
+    """Add --url, which may be of another machine, and its access."""
+    (group or parser).add_argument(
+        "--url",
+        metavar="URL",
+        help="where to ask the daemon, of this machine or another one: unix:///FILE, http:// or"
+        f" https:// (default: {SOCKET_URL} where this user may use it, else {DEFAULT_URL})",
+    )
+    add_password_and_ca(parser, "--url")
+
+
+def is_of_another_machine(arguments: argparse.Namespace) -> bool:
+    """Return whether --url names another machine. Raise DiskslaError if it is no URL."""
+    return is_remote(arguments.url)
+
+
+def access_of(arguments: argparse.Namespace) -> Access:
+    """Return the access of `add_remote_url`. Raise DiskslaError."""
+    authority = None if arguments.ca_file is None else str(arguments.ca_file)
+    if arguments.url is None and (arguments.password_file or authority):
+        raise DiskslaError("found --url.password-file or --url.ca-file; expected them with --url")
+    return Access(password_headers(arguments.password_file), authority)
+
+
 def disks_of_daemon(
     arguments: argparse.Namespace, instead: str, names: Sequence[str] = ()
 ) -> DisksDocument | None:
     """Return what the daemon knows of these disks, by default of all; None if it does not say.
 
     It is not asked about other roots of procfs or sysfs, unless its URL is given. If it does not
-    say, standard error has why, and what is done `instead`. Raise DiskslaError if the URL is not
-    of this machine, or does not answer.
+    say, standard error has why, and what is done `instead`. Raise DiskslaError if the URL is
+    none, or does not answer.
     """
     if arguments.url is None and roots_of(arguments) != Roots():
         return None
@@ -42,4 +69,20 @@ def disks_of_daemon(
         line = escape_control(f"disksla: cannot ask the daemon: {reason}; {instead}")
         print(line.replace("\n", " "), file=sys.stderr)
 
-    return ask_disks(arguments.url, print_reason, names)
+    return ask_disks(arguments.url, print_reason, names, access_of(arguments))
+
+
+def chosen_disks(disks: Sequence[DiskDocument], names: Sequence[str]) -> Sequence[DiskDocument]:
+    """Return the disks of these kernel names or mount points, or all. Raise DiskslaError."""
+    if not disks:
+        raise DiskslaError("the daemon monitors no disk; disksla discover shows why")
+    if not names:
+        return disks
+    by_name = {name: disk for disk in disks for name in (*disk.mount_points, disk.device)}
+    wanted = [escape_bytes(name.removeprefix("/dev/")) for name in names]
+    if missing := [name for name in wanted if name not in by_name]:
+        raise DiskslaError(
+            f"the daemon does not monitor {', '.join(missing)}; it monitors"
+            f" {', '.join(disk.device for disk in disks)}"
+        )
+    return list({by_name[name].device: by_name[name] for name in wanted}.values())

@@ -1,13 +1,11 @@
 """Options of commands that read the series of a Prometheus server, and the server they name."""
 
 import argparse
-import base64
-from pathlib import Path
 
+from disksla.commands._access import add_file, add_password_and_ca, password_headers, secret_of
 from disksla.commands._options import parse_option
 from disksla.errors import DiskslaError
 from disksla.prometheus import Period, Server, parse_period
-from disksla.schema.yaml_file import MAX_FILE_BYTES, read_named
 from disksla.units import parse_duration_s
 
 _MINUTE_S = 60
@@ -21,21 +19,8 @@ def add_server(parser: argparse.ArgumentParser, *, required: bool) -> None:
         metavar="URL",
         help="address of Prometheus, Thanos Query or VictoriaMetrics, such as http://localhost:9090",
     )
-    for option, what in (
-        ("password-file", "file with USER:PASSWORD"),
-        ("token-file", "file with a bearer token"),
-        (
-            "ca-file",
-            "certificates that the server's has to be signed with (default: the system's)",
-        ),
-    ):
-        parser.add_argument(
-            f"--prometheus.{option}",
-            dest=option.replace("-", "_"),
-            type=Path,
-            metavar="FILE",
-            help=what,
-        )
+    add_password_and_ca(parser, "--prometheus")
+    add_file(parser, "--prometheus.token-file", "token_file", "file with a bearer token")
 
 
 def add_period(parser: argparse.ArgumentParser) -> None:
@@ -77,22 +62,8 @@ def server_of(arguments: argparse.Namespace) -> Server:
             f"found --prometheus '{url.rpartition('@')[2]}'; expected an address such as"
             " http://localhost:9090, with passwords in --prometheus.password-file"
         )
-    headers: dict[str, str] = {}
-    if arguments.password_file is not None:
-        credentials = _secret(arguments.password_file).encode()
-        headers["Authorization"] = f"Basic {base64.b64encode(credentials).decode()}"
+    headers = password_headers(arguments.password_file)
     if arguments.token_file is not None:
-        headers["Authorization"] = f"Bearer {_secret(arguments.token_file)}"
+        headers["Authorization"] = f"Bearer {secret_of(arguments.token_file)}"
     authority = None if arguments.ca_file is None else str(arguments.ca_file)
     return Server(url, headers, authority)
-
-
-def _secret(path: Path) -> str:
-    content = read_named(path, MAX_FILE_BYTES)
-    try:
-        secret = content.decode().strip()
-    except UnicodeDecodeError as error:
-        raise DiskslaError(f"cannot read {path}: {error}") from None
-    if not secret or not secret.isprintable():
-        raise DiskslaError(f"cannot use {path}: expected one line")
-    return secret

@@ -65,6 +65,10 @@ class RecentDisks(NamedTuple):
     """Limits of the machine by disk; None if they are those of this machine."""
     writes: Mapping[str, list[str]] = {}
     """Whether data writes were counted exactly, by disk, in sentences."""
+    host: str = ""
+    """Name of the daemon's machine; empty without a daemon."""
+    version: str = ""
+    """Of the daemon; empty without one."""
 
 
 def from_daemon(arguments: argparse.Namespace, names: Sequence[str] = ()) -> RecentDisks | None:
@@ -78,7 +82,15 @@ def from_daemon(arguments: argparse.Namespace, names: Sequence[str] = ()) -> Rec
     if document is None:
         return None
     disks = {disk.device: disk for disk in document.disks}
-    return RecentDisks("the last five minutes", RECENT_S, document.timestamp_s, disks, "daemon")
+    return RecentDisks(
+        period="the last five minutes",
+        seconds=RECENT_S,
+        timestamp_s=document.timestamp_s,
+        disks=disks,
+        source="daemon",
+        host=document.host,
+        version=document.version,
+    )
 
 
 def from_sample(arguments: argparse.Namespace, configuration: Configuration) -> RecentDisks:

@@ -1,11 +1,28 @@
 """What a disk was sold as, by the options of a command, and what else its provider sells."""
 
 import argparse
+from typing import NamedTuple
 
-from disksla.advice import Candidate, Needs, Outcome, outcome_of, outcomes_of_type
+from disksla.advice import (
+    Candidate,
+    Needs,
+    Outcome,
+    counts_small_requests_as,
+    halving,
+    outcome_of,
+    outcomes_of_type,
+)
 from disksla.commands._provision import read_provision
 from disksla.errors import DiskslaError
 from disksla.limits import Catalog, Provision, Terms, derive_limits
+
+
+class Outcomes(NamedTuple):
+    """What the disks of a provider would have done to a load, the present one first."""
+
+    disks: list[Outcome]
+    left_out: dict[str, int]
+    """The types that count its small requests as so many bytes; they are not sold for it."""
 
 
 def sold_by_options(arguments: argparse.Namespace, terms: Terms, size_bytes: int) -> Candidate:
@@ -20,14 +37,22 @@ def check_alone(arguments: argparse.Namespace) -> None:
         raise DiskslaError("found --size or provisioned values; expected them with --terms")
 
 
-def outcomes_of_provider(catalog: Catalog, present: Candidate, needs: Needs) -> list[Outcome]:
-    """Return what the present disk would have done, and the others of its provider."""
-    provider = catalog[present.terms].provider
-    others = (
-        outcome
-        for terms in catalog.rows
-        if terms.provider == provider and terms.budget is not None and not terms.is_file_storage
-        for outcome in outcomes_of_type(terms, present.size_bytes, needs)
-        if outcome.candidate != present
-    )
-    return [outcome_of(present, needs), *others]
+def outcomes_of_provider(catalog: Catalog, present: Candidate, needs: Needs) -> Outcomes:
+    """Return what the present disk would have done, and the others of its provider.
+
+    Those are the ones that may be enough or, for a closed loop, under which it waits half as long.
+    """
+    sold = catalog.find(present.terms)
+    of_type = outcomes_of_type if needs.demand.loop is None else halving
+    outcomes, left_out = [outcome_of(present, needs)], dict[str, int]()
+    for terms in catalog.rows:
+        is_disk = terms.budget is not None and not terms.is_file_storage
+        if sold is None or terms.provider != sold.provider or not is_disk:
+            continue
+        found = of_type(terms, present.size_bytes, needs)
+        counted_as = [counts_small_requests_as(each.candidate.limits, needs) for each in found]
+        if None in counted_as or not found:
+            outcomes += [each for each in found if each.candidate != present]
+        else:
+            left_out[terms.id] = max(filter(None, counted_as))
+    return Outcomes(outcomes, left_out)

@@ -15,7 +15,10 @@ from disksla.advice import (
     served_of,
     together,
 )
-from disksla.advice.advice_text import Advice, MachineAdvice, advice_document, print_advice
+from disksla.advice.advice import Advice, MachineAdvice
+from disksla.advice.advice_document import advice_document
+from disksla.advice.advice_text import print_advice
+from disksla.advice.prices import PriceList
 from disksla.commands._advise_series import advice_of_series
 from disksla.commands._context import add_device, recorded_context
 from disksla.commands._machine_options import add_machine
@@ -30,6 +33,7 @@ from disksla.errors import DiskslaError
 from disksla.limits import Provision, SharedLimits
 from disksla.limits.machine_tables import read_table
 from disksla.pipeline import DiskState, State, present_periods
+from disksla.schema.yaml_file import parse_record, read_file
 
 _PERCENT = 100
 
@@ -71,22 +75,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="0.1",
         help="share of the time for which the load may be throttled (default: %(default)s)",
     )
+    parser.add_argument(
+        "--prices",
+        type=Path,
+        metavar="FILE",
+        help="YAML file of what disks cost per month (default: no prices)",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
     add_config_file(parser, RECORDED_CONFIG_FILE_HELP)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what would have been enough. Return 0 if something certainly would, else 1."""
+    """Print what would have been enough, or the next step. Return 0 if there is one, else 1."""
+    prices = None
+    if arguments.prices is not None:
+        prices = parse_record(read_file(arguments.prices), str(arguments.prices), PriceList, {})
     tolerated_share = parse_option("--tolerance", arguments.tolerance, _share)
     if (arguments.recording is None) == (arguments.prometheus is None):
         raise DiskslaError("advise needs one of --recording and --prometheus")
     of_source = _of_recording if arguments.prometheus is None else advice_of_series
-    advice = of_source(arguments, tolerated_share)
+    advice = of_source(arguments, tolerated_share)._replace(prices=prices)
     if arguments.json:
         print(to_json(advice_document(advice)))
     else:
         print_advice(advice)
-    return 0 if advice.least("enough") is not None else 1
+    return 0 if advice.is_answered else 1
 
 
 def _of_recording(arguments: argparse.Namespace, tolerated_share: float) -> Advice:
@@ -99,7 +112,13 @@ def _of_recording(arguments: argparse.Namespace, tolerated_share: float) -> Advi
     observed = _observed(replay(arguments.recording, arguments.config_file))
     disk_state = _disk(observed, arguments.device)
     present = _present(arguments, observed.state, disk_state)
-    return _advice(observed, disk_state, present, tolerated_share)
+    advice = _advice(observed, disk_state, present, tolerated_share)
+    if present.limits.budget is None and advice.needs.demand.loop is None:
+        raise DiskslaError(
+            f"cannot advise on {disk_state.disk.name}: its type is not known; say what it was sold"
+            " as, with --terms and --size"
+        )
+    return advice
 
 
 def _observed(states: Iterator[State]) -> _Observed:
@@ -134,7 +153,7 @@ def _disk(observed: _Observed, name: str | None) -> DiskState:
 
 
 def _present(arguments: argparse.Namespace, state: State, disk_state: DiskState) -> Candidate:
-    """Return the disk as it was sold. Raise DiskslaError if the catalogue does not have it."""
+    """Return the disk as it was sold. Raise DiskslaError if the options do not say it."""
     disk, assignment = disk_state.disk, disk_state.assignment
     if arguments.terms is not None:
         terms = state.catalog[arguments.terms]
@@ -144,14 +163,10 @@ def _present(arguments: argparse.Namespace, state: State, disk_state: DiskState)
         return sold_by_options(arguments, terms, size_bytes)
     check_alone(arguments)
     found = state.catalog.find(assignment.terms)
-    if found is None or found.budget is None:
-        raise DiskslaError(
-            f"cannot advise on {disk.name}: its terms are {assignment.title}, so that its provider"
-            " is not known; say what it was sold as, with --terms and --size"
-        )
+    terms_id = assignment.terms if found is None else found.id
     entry = recorded_context(state).entry(disk)
     provision = Provision() if entry is None else provision_of(entry)
-    return Candidate(found.id, assignment.size_bytes, provision, assignment.limits)
+    return Candidate(terms_id, assignment.size_bytes, provision, assignment.limits)
 
 
 def _advice(
@@ -162,14 +177,15 @@ def _advice(
     tolerance_ratio = state.settings.assessment.tolerance_ratio
 
     def needs_of(devices: Iterable[str]) -> Needs:
-        demand = demand_of(together(observed.served[each] for each in devices))
+        served = together(observed.served[each] for each in devices)
+        demand = demand_of(served, disk_state.assignment.limits)
         return Needs(demand, tolerated_share, tolerance_ratio)
 
     groups = [group for group in state.groups.values() if name in group.devices]
     of_type = [group.devices for group in groups if group.shared.of_type]
     devices = of_type[0] if of_type else (name,)
     needs = needs_of(devices)
-    outcomes = outcomes_of_provider(state.catalog, present, needs)
+    found = outcomes_of_provider(state.catalog, present, needs)
     machine = [
         MachineAdvice(
             group.devices,
@@ -179,7 +195,14 @@ def _advice(
         for group in groups
         if not group.shared.of_type
     ]
-    return Advice(devices, needs, outcomes[0], outcomes[1:], machine)
+    return Advice(
+        devices=devices,
+        needs=needs,
+        present=found.disks[0],
+        outcomes=found.disks[1:],
+        machine=machine,
+        left_out=found.left_out,
+    )
 
 
 def _machines(state: State, shared: SharedLimits, needs: Needs) -> list[MachineOutcome]:

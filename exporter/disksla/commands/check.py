@@ -11,9 +11,9 @@ from typing import NamedTuple, NoReturn
 
 from disksla.api import DiskDocument
 from disksla.api.daemon_client import ask_disks
-from disksla.commands._daemon import add_url
+from disksla.commands._daemon import access_of, add_remote_url, chosen_disks
 from disksla.errors import DiskslaError
-from disksla.text import escape_bytes, escape_control
+from disksla.text import escape_control
 from disksla.units import format_duration, format_percent, parse_duration_s
 from disksla.verdict import LIMITED_VERDICTS, PROBLEMS
 
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " (default: none at all), or latency with a time, such as throttled=10%%,latency=20ms"
             f" (default: {default.replace('%', '%%')})",
         )
-    add_url(parser)
+    add_remote_url(parser)
     parser.error = _fail  # type: ignore[method-assign]  # status 2 would be critical
 
 
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the line; return the exit status."""
     try:
         limits = [parse_thresholds(arguments.warning), parse_thresholds(arguments.critical)]
-        disks = chosen_disks(_ask(arguments.url), arguments.disks)
+        disks = chosen_disks(_ask(arguments), arguments.disks)
     except DiskslaError as error:
         _fail(str(error))
     status, line = check(disks, *limits)
@@ -94,22 +94,6 @@ def _threshold(word: str) -> Threshold:
         f"cannot read the threshold: found '{word}'; expected throttled=10%, below=10%, slow=10%,"
         " stalled or latency=20ms"
     )
-
-
-def chosen_disks(disks: Sequence[DiskDocument], names: Sequence[str]) -> Sequence[DiskDocument]:
-    """Return the disks of these kernel names or mount points, or all. Raise DiskslaError."""
-    if not disks:
-        raise DiskslaError("cannot check: the daemon monitors no disk; disksla discover shows why")
-    if not names:
-        return disks
-    by_name = {name: disk for disk in disks for name in (*disk.mount_points, disk.device)}
-    wanted = [escape_bytes(name.removeprefix("/dev/")) for name in names]
-    if missing := [name for name in wanted if name not in by_name]:
-        raise DiskslaError(
-            f"cannot check {', '.join(missing)}: the daemon does not monitor it; it monitors"
-            f" {', '.join(disk.device for disk in disks)}"
-        )
-    return list({by_name[name].device: by_name[name] for name in wanted}.values())
 
 
 def check(
@@ -167,10 +151,10 @@ def _performance(
     return f"'{label}'={factor * value:.6g}{unit};{limits[0]};{limits[1]};{least_and_most}"
 
 
-def _ask(url: str | None) -> Sequence[DiskDocument]:
+def _ask(arguments: argparse.Namespace) -> Sequence[DiskDocument]:
     """Return what the daemon says. Raise DiskslaError."""
     reasons: list[str] = []
-    document = ask_disks(url, reasons.append)
+    document = ask_disks(arguments.url, reasons.append, access=access_of(arguments))
     if document is None:
         raise DiskslaError(f"cannot ask the daemon: {'; '.join(reasons)}")
     return document.disks

@@ -1,10 +1,10 @@
-"""`disksla explain`: what disks did lately, and the terms and limits of one disk."""
+"""`disksla explain`: what disks did lately, and the terms and limits of those that are named."""
 
 import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ from disksla.api import DiskDocument
 from disksla.commands._context import (
     HostContext,
     add_context_arguments,
-    add_device,
+    add_devices,
     read_context,
     recorded_context,
 )
-from disksla.commands._daemon import add_url
+from disksla.commands._daemon import add_remote_url, is_of_another_machine
+from disksla.commands._explain_remote import explain_remote
 from disksla.commands._options import add_duration
 from disksla.commands._recent import (
     SAMPLED_S,
@@ -44,7 +45,7 @@ from disksla.units import format_size
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    add_device(parser, optional=True)
+    add_devices(parser)
     add_duration(
         parser,
         None,
@@ -58,52 +59,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="explain disks of this recording, with its configuration, without sampling",
     )
-    add_url(source)
+    add_remote_url(parser, source)
     parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what one disk or all did lately; of one disk, also identity, terms and limits."""
+    """Print what all disks did lately, or those that are named, with identity and limits."""
+    if is_of_another_machine(arguments):
+        return explain_remote(arguments)
     if arguments.recording is None:
         host = read_context(arguments)
-        disk = None if arguments.device is None else host.find(arguments.device)
-        recent = _recent(arguments, host, disk)
+        disks = _named(host, arguments.devices)
+        recent = _recent(arguments, host, disks)
     else:
         states = list(replay(arguments.recording, arguments.config_file))
         host = recorded_context(states[-1])
-        disk = None if arguments.device is None else host.find(arguments.device)
+        disks = _named(host, arguments.devices)
         recent = from_recording(states)
     if arguments.json:
-        print(to_json(_document(host, recent, disk)))
-    elif disk is None:
+        print(to_json(_document(host, recent, disks)))
+    elif not disks:
         print_recent(recent, [escape_bytes(each.name) for each in in_order(host.disks)])
-    else:
+    for number, disk in enumerate([] if arguments.json else disks):
+        if number:
+            print()
         _print_disk(host, disk, recent)
     return 0
 
 
-def _recent(arguments: argparse.Namespace, host: HostContext, disk: Disk | None) -> RecentDisks:
-    """Return what the daemon says of a disk or of all, or a sample. Raise DiskslaError."""
-    is_left_out = disk is not None and host.why_not_monitored(disk) is not None
+def _named(host: HostContext, names: Sequence[str]) -> list[Disk]:
+    """Return the disks of these names, each once. Raise DiskslaError."""
+    return list({disk.name: disk for disk in map(host.find, names)}.values())
+
+
+def _recent(
+    arguments: argparse.Namespace, host: HostContext, disks: Sequence[Disk]
+) -> RecentDisks:
+    """Return what the daemon says of these disks or of all, or a sample. Raise DiskslaError."""
+    monitored = [disk for disk in disks if host.why_not_monitored(disk) is None]
+    is_left_out = bool(disks) and not monitored
     nothing = RecentDisks("no time", 0.0, time.time(), {}, "sample")
-    names = [] if disk is None else [escape_bytes(disk.name)]
+    names = [escape_bytes(disk.name) for disk in disks]
     recent = None if is_left_out and arguments.url is None else from_daemon(arguments, names)
     if recent is None:
         return nothing if is_left_out else from_sample(arguments, host.configuration)
-    if disk is None:
-        return recent
-    found = recent.disks.get(escape_bytes(disk.name))
-    if found is None and is_left_out:
+    if is_left_out and not recent.disks.keys() & set(names):
         return nothing
-    if found is None:
-        _note(f"the daemon does not monitor {disk.name}; sampling instead")
-        return from_sample(arguments, host.configuration)
-    if _is_other(host, disk, found) and not is_left_out:
-        _note(
-            f"the daemon has other limits of {disk.name} than the files on this machine; reload"
-            " it if they were changed"
-        )
+    for disk in monitored:
+        found = recent.disks.get(escape_bytes(disk.name))
+        if found is None:
+            _note(f"the daemon does not monitor {disk.name}; sampling instead")
+            return from_sample(arguments, host.configuration)
+        if _is_other(host, disk, found):
+            _note(
+                f"the daemon has other limits of {disk.name} than the files on this machine;"
+                " reload it if they were changed"
+            )
     return recent
 
 
@@ -125,10 +137,10 @@ def _machine(host: HostContext, disk: Disk, recent: RecentDisks) -> tuple[Shared
     return recent.machine.get(escape_bytes(disk.name), ())
 
 
-def _document(host: HostContext, recent: RecentDisks, disk: Disk | None) -> dict[str, Any]:
-    """Return what is known of one disk or of all for JSON, in base units."""
+def _document(host: HostContext, recent: RecentDisks, disks: Sequence[Disk]) -> dict[str, Any]:
+    """Return what is known of these disks or of all for JSON, in base units."""
     by_device = {escape_bytes(each.name): each for each in host.disks}
-    devices = list(recent.disks) if disk is None else [escape_bytes(disk.name)]
+    devices = [escape_bytes(disk.name) for disk in disks] or list(recent.disks)
     return {
         "host": None if recent.source == "recording" else os.uname().nodename,
         "version": VERSION,

@@ -13,7 +13,7 @@ import msgspec
 
 from disksla.api import DisksDocument
 from disksla.commands._context import add_context_arguments, prepare_sampler
-from disksla.commands._daemon import add_url, disks_of_daemon
+from disksla.commands._daemon import access_of, add_remote_url, disks_of_daemon
 from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._options import duration_s, roots_of
 from disksla.console import SafeConsole
@@ -31,7 +31,7 @@ _BATCH_WIDTH = 160
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    add_url(parser)
+    add_remote_url(parser)
     parser.add_argument(
         "--interval",
         dest="interval_s",
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _source(arguments: argparse.Namespace) -> DiskSource:
     """Return the daemon if it answers, otherwise our own sampler."""
     if disks_of_daemon(arguments, "sampling instead") is not None:
-        return AskedDaemon(arguments.url)
+        return AskedDaemon(arguments.url, access_of(arguments))
     logging.getLogger("disksla").addHandler(logging.NullHandler())  # problems are shown
     sampler = prepare_sampler(arguments)
     return OwnSampler(sampler, roots_of(arguments), os.uname().nodename, read_build_info().version)

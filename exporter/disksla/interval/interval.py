@@ -107,6 +107,11 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
         return self.read_bytes + self.written_bytes
 
     @property
+    def took_s(self) -> float:
+        """I/O-seconds that the reads and writes took."""
+        return ((self.read_ms or 0) + (self.write_ms or 0)) / 1000
+
+    @property
     def has_flushes(self) -> bool:
         """Whether the disk flushed its cache."""
         return self.flushes + self.excluded_flushes > 0

@@ -55,6 +55,8 @@ class WindowRecord(msgspec.Struct, frozen=True):
     ceiling_bytes_per_second: float | None = None
     limiter_window_s: float | None = None
     """Window of the limiter that throttled the disk last; None if it has none."""
+    took_s: float | None = None
+    """I/O-seconds that the reads and data writes took which completed in this window."""
     credits: tuple[CreditLevel, ...] = ()
     """Bounds and estimate of burst credits, by resource."""
 
@@ -157,6 +159,7 @@ def _record(
         limit=throttle.limit if throttle is not None else None,
         level=throttle.level if throttle is not None else None,
         throttle_wait_s=window_verdict.wait_s if window_verdict is not None else None,
+        took_s=window.without_flushes().took_s,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from disksla.api import DisksDocument, disks_document
-from disksla.api.daemon_client import ask_disks
+from disksla.api.daemon_client import Access, ask_disks
 from disksla.disks.hotplug import DiskWatcher
 from disksla.history import History, HistoryView
 from disksla.history.machine_limit import machine_limit
@@ -19,19 +19,19 @@ _LATE_S = 3.0
 
 
 class AskedDaemon:
-    """The daemon of this machine, which has answered once."""
+    """The daemon of this machine or another one, which has answered once."""
 
-    def __init__(self, url: str | None) -> None:
+    def __init__(self, url: str | None, access: Access) -> None:
         """Remember where to ask; None for the usual places."""
         self.title = "asks the daemon" + (f" at {url}" if url is not None else "")
-        self._url = url
+        self._url, self._access = url, access
         self._answered_s = time.monotonic()
         self.reason = ""
         """Why it did not answer the last time."""
 
     def read(self) -> DisksDocument | None:
         """Return its disks; None if it does not answer."""
-        document = ask_disks(self._url, self._keep_reason)
+        document = ask_disks(self._url, self._keep_reason, access=self._access)
         if document is not None:
             self._answered_s = time.monotonic()
         return document

@@ -244,7 +244,7 @@ def _verdict(
     otherwise: Verdict = "below" if is_below else tested_promise(data, limits, tolerance)
     if _is_idle(window):
         otherwise = "idle"
-    took_s = ((data.read_ms or 0) + (data.write_ms or 0)) / 1000
+    took_s = data.took_s
     if found is not None and throttled_s:
         share = min(1.0, throttled_s / window.seconds)
         is_seen = found.sign == "pauses" and found.is_certain

@@ -38,7 +38,7 @@ def saved_state(machine: FakeMachine, /, **changes: object) -> SavedState:
         read_machine_id(),
         read_boot_id(machine.paths),
         read_clocks(),
-        {"serial:vol-1": SavedDisk("configuration", {"iops": credits_})},
+        {"serial:vol-1": SavedDisk("custom", {"iops": credits_})},
     )
     return msgspec.structs.replace(state, **changes)
 

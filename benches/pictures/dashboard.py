@@ -115,7 +115,7 @@ def draw(
         "from": span_s[0] * 1000,
         "to": span_s[1] * 1000,
         "scrapeSeconds": scrape_s,
-        "variables": {"job": ".+", **disk},
+        "variables": {"job": ".+", "cluster": ".*", **disk},
     }
     page.shows(_WIDTH, 1000)
     page.open(f"http://{server.address}/user/page.html")

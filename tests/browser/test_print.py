@@ -34,7 +34,7 @@ def test_status_page_is_short(
 def test_page_of_64_disks_begins_with_the_problem(page: Page, daemons: dict[str, Daemon]) -> None:
     page.shows(390, 844)
     page.open(f"http://{daemons['many'].address}/")
-    assert page.evaluate("document.querySelector('h1').textContent").endswith(": sd37.")
+    assert page.evaluate("document.querySelector('h1').textContent").endswith("(sd37).")
     first = page.evaluate("document.querySelector('article').getBoundingClientRect().top")
     assert first < 844 / 2
     assert page.evaluate("document.documentElement.outerHTML.length") < 400_000

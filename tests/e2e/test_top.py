@@ -277,7 +277,7 @@ def test_batch_waits_for_a_daemon_that_ended(start_daemon: StartDaemon) -> None:
     [
         ("--interval=10ms", "--interval: found '0.01s'; expected 100ms or more"),
         ("--count=0", "expected a number above zero"),
-        ("--url=http://192.0.2.1", "expected an address of this machine"),
+        ("--url=http://192.0.2.1", "cannot ask the daemon: http://192.0.2.1: "),
     ],
 )
 def test_invalid_options(option: str, message: str) -> None:

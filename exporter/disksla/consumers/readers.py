@@ -75,10 +75,10 @@ class ConsumerReaders:
         self._post(ConsumerReading(dict.fromkeys(devices, (now_s - seconds, now_s)), consumers))
 
     def wanted(self) -> Wanted:
-        """Return what is to be sampled; where `io.stat` is not read, find the groups here."""
+        """Return what is to be sampled; find the groups of samples where `io.stat` is not read."""
         disks = [*self._watched()]
         is_busy = any(disk.is_busy for disk in disks)
-        if is_busy and not self._io_stat.is_reading:
+        if is_busy and self._sampled_s is not None and not self._io_stat.is_reading:
             root = find_hierarchy(self._sysfs).root
             if root is not None:
                 self._io_stat.groups.scan(root)

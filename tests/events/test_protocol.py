@@ -86,3 +86,11 @@ def test_any_packet_is_read_or_refused(packet: bytes) -> None:
 def test_other_answers_are_refused(packet: bytes) -> None:
     with pytest.raises(DiskslaError, match="expected a message of the same version"):
         decode_answer(packet)
+
+
+def test_a_packet_that_is_nested_too_deeply_is_refused() -> None:
+    packet = b'{"a":' * 10_000
+    with pytest.raises(DiskslaError):
+        decode_request(packet)
+    with pytest.raises(DiskslaError):
+        decode_answer(packet)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from disksla.errors import DiskslaError
+from disksla.errors import DECODE_ERRORS, DiskslaError
 
 LONGEST_BYTES = 8192
 """Of a message: a request names 256 disks."""
@@ -88,7 +88,7 @@ def decode_request(packet: bytes) -> EventsRequest:
     """Return the request of a client. Raise DiskslaError."""
     try:
         return _REQUEST.decode(packet)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise DiskslaError(f"found {packet[:40]!r}; expected a request: {error}") from None
 
 
@@ -96,7 +96,7 @@ def decode_answer(packet: bytes) -> Batch | End | Refusal:
     """Return a message of the helper. Raise DiskslaError."""
     try:
         answer: Batch | End | Refusal = _ANSWER.decode(packet)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise DiskslaError(
             f"found {packet[:40]!r}; expected a message of the same version: {error}"
         ) from None

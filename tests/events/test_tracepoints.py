@@ -60,3 +60,9 @@ def test_filters() -> None:
         " && sector!=18446744073709551615"
     )
     assert filter_of_requests([(7, 0), (7, 1)]) == '(dev==7340032||dev==7340033) && !(rwbs~"D*")'
+
+
+def test_a_number_that_no_kernel_has_is_refused() -> None:
+    text = f"ID: {'9' * 5000}\n\tfield:dev_t dev;\toffset:{'9' * 5000};\tsize:4;\tsigned:0;\n"
+    with pytest.raises(DiskslaError, match="this kernel is not known"):
+        parse_format(text)

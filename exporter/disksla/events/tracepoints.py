@@ -12,8 +12,8 @@ from disksla.errors import DiskslaError
 
 COMM_BYTES = 16
 """Length of the name of a program in a record, with the zero at its end."""
-_FIELD = re.compile(r"\b(\w+)(?:\[\d*\])?;\s*offset:(\d+);\s*size:(\d+);")
-_NUMBER = re.compile(r"^ID: (\d+)$", re.MULTILINE)
+_FIELD = re.compile(r"\b(\w+)(?:\[\d*\])?;\s*offset:(\d{1,9});\s*size:(\d{1,9});")
+_NUMBER = re.compile(r"^ID: (\d{1,9})$", re.MULTILINE)
 _NO_SECTOR = 2**64 - 1
 """Sector of commands that are neither reads nor writes, such as those of smartctl."""
 _DEV, _SECTORS = (8, 4), (24, 4)

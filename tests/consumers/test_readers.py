@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from disksla.consumers.consumption import ConsumerReading, Consumption, WatchedDisk
+from disksla.consumers.io_stat import IoStatReader
 from disksla.consumers.readers import ConsumerReaders
 from disksla.errors import DiskslaError
 from disksla.events.opened import OpenedEvents
@@ -45,3 +46,19 @@ def test_program_stands_for_a_group_that_is_not_known(tmp_path: Path) -> None:
     both = readers(tmp_path, [])
     assert both.names(1, "postgres") == ("program postgres", "postgres")
     assert both.names(1, "123") == ("unattributed", "")
+
+
+def test_groups_of_samples_have_names_without_the_controller_io(tmp_path: Path) -> None:
+    top = tmp_path / "fs" / "cgroup"
+    group = top / "system.slice" / "postgresql.service"
+    group.mkdir(parents=True)
+    (top / "cgroup.controllers").write_text("cpu io memory\n")
+    (top / "cgroup.subtree_control").write_text("cpu memory\n")
+    reader = IoStatReader(Roots(sysfs=tmp_path), lambda _: None, lambda: [DISK])
+    reader.read()
+    assert reader.groups.name_of(group.stat().st_ino) is None
+    reader.are_names_wanted = True
+    reader.scan_soon()
+    reader.read()
+    assert reader.groups.name_of(group.stat().st_ino) == "postgresql.service"
+    assert not reader.is_reading

@@ -75,9 +75,6 @@ class Watched(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-NOT_WATCHED = Watched(0.0, 0.0, 0.0, {}, {})
-
-
 def _greatest(uses: Usages) -> Usages:
     """Return the greatest consumers, and the rest as OTHER."""
     named = [who for who in uses if who[0] not in NOT_NAMED]

@@ -68,6 +68,8 @@ class IoStatReader:
     ) -> None:
         """Prepare to read; `watched` returns the monitored disks that have I/O now."""
         self.groups = Groups(roots, now)
+        self.are_names_wanted = False
+        """Whether groups are found although the controller `io` is off: samples have their ids."""
         self._sysfs = roots.sysfs
         self._post = post
         self._watched = watched
@@ -102,6 +104,10 @@ class IoStatReader:
     def is_reading(self) -> bool:
         """Whether there are groups with the controller `io`."""
         return self._root is not None
+
+    def scan_soon(self) -> None:
+        """Find the groups anew at the next reading: one that is not known uses a disk."""
+        self._scanned_s = -_SCAN_IDLE_S
 
     def start(self) -> None:
         """Start the thread, anew after `stop`."""
@@ -178,7 +184,7 @@ class IoStatReader:
         with_requests = counts_requests(disk, before.disks[device], growth)
         growth, self._debts[device] = with_debt(growth, self._debts.get(device))
         if growth.unattributed.bytes > _MOST_UNATTRIBUTED * growth.of_groups.bytes:
-            self._scanned_s = -_SCAN_IDLE_S
+            self.scan_soon()
         return consumptions(device, growth, with_requests=with_requests)
 
     def _scan(self, now_s: float, *, is_busy: bool) -> None:
@@ -194,11 +200,13 @@ class IoStatReader:
             )
         self._hierarchy = hierarchy
         known, self._root = self.groups.tree, None if hierarchy.why_not else hierarchy.root
-        if self._root is None:
+        root = hierarchy.root if self.are_names_wanted else self._root
+        if root is None:
             self._scanned_s = now_s
-        elif self.groups.scan(self._root):
+        elif self.groups.scan(root):
             self._scanned_s = now_s
-            self._found(self._root, self.groups.tree, known)
+            if self._root is not None:
+                self._found(self._root, self.groups.tree, known)
 
     def _found(self, root: Path, tree: GroupTree, known: GroupTree) -> None:
         """Keep which groups are to be read; `known` are those of the scan before."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from disksla.consumers.consumption import UNATTRIBUTED, ConsumerReading, Consumption, WatchedDisk
-from disksla.consumers.groups import find_hierarchy
 from disksla.consumers.io_stat import IoStatReader
 from disksla.consumers.names import program_of
 from disksla.consumers.request_reader import RequestReader, Wanted
@@ -33,12 +32,10 @@ class ConsumerReaders:
         watched: Callable[[], Iterable[WatchedDisk]],
     ) -> None:
         """Prepare to read; `watched` returns the monitored disks that have I/O now."""
-        self._sysfs = roots.sysfs
         self._post = post
         self._watched = watched
         self._io_stat = IoStatReader(roots, self.post_by_group, watched)
-        self._source = EventSource(open_events, "requests")
-        sampler = RequestSampler(self._source, roots.sysfs)
+        sampler = RequestSampler(EventSource(open_events, "requests"), roots.sysfs)
         self._requests = RequestReader(sampler, self.wanted, self.names, self.post_requests)
         self._sampled_s: float | None = None
         """When requests were attributed by samples last."""
@@ -46,7 +43,7 @@ class ConsumerReaders:
     @property
     def healths(self) -> Iterator[SourceHealth]:
         """How both work, as far as there is something to read."""
-        for health in (self._io_stat.health, self._source.health):
+        for health in (self._io_stat.health, self._requests.sampler.health):
             if health is not None:
                 yield health
 
@@ -71,17 +68,14 @@ class ConsumerReaders:
     def post_requests(self, consumers: tuple[Consumption, ...], seconds: float) -> None:
         """Post what was attributed by samples in the last seconds."""
         self._sampled_s = now_s = time.monotonic()
+        self._io_stat.are_names_wanted = True
         devices = {each.device for each in consumers}
         self._post(ConsumerReading(dict.fromkeys(devices, (now_s - seconds, now_s)), consumers))
 
     def wanted(self) -> Wanted:
-        """Return what is to be sampled; find the groups of samples where `io.stat` is not read."""
+        """Return what is to be sampled."""
         disks = [*self._watched()]
         is_busy = any(disk.is_busy for disk in disks)
-        if is_busy and self._sampled_s is not None and not self._io_stat.is_reading:
-            root = find_hierarchy(self._sysfs).root
-            if root is not None:
-                self._io_stat.groups.scan(root)
         numbers = {disk.device: _number(disk) for disk in disks}
         return Wanted(numbers, is_busy, with_bytes=not self._io_stat.is_reading)
 
@@ -91,8 +85,11 @@ class ConsumerReaders:
         Of a group that is not known, as on cgroup v1, the program stands for the consumer.
         """
         program = program_of(comm)
-        by_program = f"program {program}" if program else UNATTRIBUTED
-        return self._io_stat.groups.name_of(group) or by_program, program
+        name = self._io_stat.groups.name_of(group)
+        if name is None:
+            self._io_stat.scan_soon()
+            name = f"program {program}" if program else UNATTRIBUTED
+        return name, program
 
 
 def _number(disk: WatchedDisk) -> tuple[int, int]:

@@ -146,7 +146,7 @@ class RequestSampler:
         return self._problem or self.source.why_not
 
     def watch(self, disks: Mapping[str, tuple[int, int]], *, with_bytes: bool) -> None:
-        """RequestSample the requests of all these disks from now on, by their numbers.
+        """Sample the requests of all these disks from now on, by their numbers.
 
         `with_bytes` also what they carry, which is 10 to 250 times as often.
         """
@@ -165,7 +165,7 @@ class RequestSampler:
         self._do(lambda events: events.enable(with_bytes=with_bytes))
 
     def pause(self) -> None:
-        """RequestSample nothing until the next `watch`; the events stay open."""
+        """Sample nothing until the next `watch`; the events stay open."""
         self._do(_Events.disable)
 
     def take(self) -> Taken | None:

@@ -1,6 +1,5 @@
 """Intervals and gaps between two samples."""
 
-from functools import reduce
 from itertools import pairwise
 
 import msgspec
@@ -8,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.interval.interval import GAP_REASONS, Clocks, Interval, elapsed_or_gap, interval_of
+from disksla.interval.interval import (
+    GAP_REASONS,
+    Clocks,
+    Interval,
+    elapsed_or_gap,
+    interval_of,
+    summed,
+)
 from disksla.procfs import CounterValues
 
 AT_NOON = Clocks(monotonic_s=100.0, boottime_s=150.0, realtime_s=1.7e9)
@@ -77,7 +83,7 @@ def test_time_with_requests_in_flight_is_that_of_one_disk() -> None:
     after = (13, 0, 824, 109, 6, 0, 48, 50, 47, 8)
     interval = interval_of(7.0, 0.1, before, after, inflight=0)
     assert interval.busy_ms == 40
-    assert interval.plus(interval).busy_ms == 80
+    assert summed([interval, interval]).busy_ms == 80
     assert interval.beside(interval).busy_ms == 0, "both may be busy at the same time"
     assert interval_of(7.0, 0.1, before[:8], after[:8], inflight=0).busy_ms == 0
 
@@ -146,7 +152,7 @@ def test_range_of_a_sum_is_that_of_its_windows_without_exact_counts(
         else window_of(requests)
         for requests, is_exact in windows
     ]
-    whole = reduce(Interval.plus, each)
+    whole = summed(each)
     data_writes = sum(data_writes_of(requests) for requests, _ in windows)
     assert whole.without_flushes().writes <= data_writes <= whole.writes
     assert whole.is_exact == all(is_exact for _, is_exact in windows)

@@ -8,4 +8,5 @@ from disksla.interval.interval import (
     elapsed_or_gap,
     interval_of,
     load_of,
+    summed,
 )

@@ -1,5 +1,6 @@
 """The difference between two samples: an interval, or a gap with its reason."""
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import msgspec
@@ -62,34 +63,10 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     discards: int = 0
     """Discards that completed; they are among the requests in flight."""
 
-    def plus(self, later: "Interval") -> "Interval":
-        """Return this interval and the one that follows it as one."""
-        return Interval(
-            end_s=later.end_s,
-            seconds=self.seconds + later.seconds,
-            reads=self.reads + later.reads,
-            writes=self.writes + later.writes,
-            read_bytes=self.read_bytes + later.read_bytes,
-            written_bytes=self.written_bytes + later.written_bytes,
-            read_ms=None
-            if self.read_ms is None or later.read_ms is None
-            else self.read_ms + later.read_ms,
-            write_ms=None
-            if self.write_ms is None or later.write_ms is None
-            else self.write_ms + later.write_ms,
-            inflight=later.inflight,
-            flushes=self.flushes + later.flushes,
-            flush_ms=self.flush_ms + later.flush_ms,
-            is_exact=self.is_exact and later.is_exact,
-            excluded_flushes=self.excluded_flushes + later.excluded_flushes,
-            busy_ms=self.busy_ms + later.busy_ms,
-            discards=self.discards + later.discards,
-        )
-
     def beside(self, other: "Interval") -> "Interval":
         """Return the I/O of this disk and of another in the same time as one."""
         return msgspec.structs.replace(
-            self.plus(other),
+            summed([self, other]),
             end_s=self.end_s,
             seconds=self.seconds,
             inflight=self.inflight + other.inflight,
@@ -177,6 +154,47 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
         if largest_request_bytes:
             fewest = -(-self.written_bytes // largest_request_bytes)
         return msgspec.structs.replace(self, writes=min(self.writes, fewest))
+
+
+def summed(windows: Sequence[Interval]) -> Interval:
+    """Return intervals that follow each other as one."""
+    seconds = 0.0
+    reads = writes = read_bytes = written_bytes = 0
+    flushes = flush_ms = excluded_flushes = busy_ms = discards = 0
+    read_ms: int | None = 0
+    write_ms: int | None = 0
+    is_exact = True
+    for each in windows:
+        seconds += each.seconds
+        reads += each.reads
+        writes += each.writes
+        read_bytes += each.read_bytes
+        written_bytes += each.written_bytes
+        read_ms = None if read_ms is None or each.read_ms is None else read_ms + each.read_ms
+        write_ms = None if write_ms is None or each.write_ms is None else write_ms + each.write_ms
+        flushes += each.flushes
+        flush_ms += each.flush_ms
+        is_exact = is_exact and each.is_exact
+        excluded_flushes += each.excluded_flushes
+        busy_ms += each.busy_ms
+        discards += each.discards
+    return Interval(
+        end_s=windows[-1].end_s,
+        seconds=seconds,
+        reads=reads,
+        writes=writes,
+        read_bytes=read_bytes,
+        written_bytes=written_bytes,
+        read_ms=read_ms,
+        write_ms=write_ms,
+        inflight=windows[-1].inflight,
+        flushes=flushes,
+        flush_ms=flush_ms,
+        is_exact=is_exact,
+        excluded_flushes=excluded_flushes,
+        busy_ms=busy_ms,
+        discards=discards,
+    )
 
 
 def elapsed_or_gap(before: Clocks, after: Clocks, tick_s: float) -> float | GapReason:

@@ -6,12 +6,11 @@ stalled: then the time that requests took is that of the disk, and not that of a
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from disksla.interval import Interval, load_of
+from disksla.interval import Interval, load_of, summed
 from disksla.limits import Limits
 from disksla.verdict import LIMITED_VERDICTS, WindowVerdict
 
@@ -99,7 +98,7 @@ class SlowTotals(msgspec.Struct, frozen=True, gc=False):
         """Return totals after the windows of about a second, with their verdicts."""
         if any(each.throttle or each.verdict in LIMITED_VERDICTS for each in verdicts):
             return self
-        whole = reduce(Interval.plus, windows).without_flushes()
+        whole = summed(windows).without_flushes()
         taken = dict(_latencies(whole))
         if not taken:  # they took so little time together that nobody waited
             is_known = whole.requests and None not in {whole.read_ms, whole.write_ms}

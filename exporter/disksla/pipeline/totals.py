@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from disksla.histogram import Histogram
-from disksla.interval import Interval, load_of
+from disksla.interval import Interval, load_of, summed
 from disksla.limits import Limits
 from disksla.pipeline.latency import LatencyMeter
 from disksla.pipeline.peaks import Peak, with_peak
@@ -211,17 +211,7 @@ def sum_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Int
     """Return the sum of the last RECENT_WINDOWS windows; those not in `recent` were idle."""
     horizon_s = RECENT_WINDOWS * tick_s
     windows = [window for window in recent if window.end_s > now_s - horizon_s]
-    return Interval(
-        end_s=now_s,
-        seconds=max(horizon_s, sum(window.seconds for window in windows)),
-        reads=sum(window.reads for window in windows),
-        writes=sum(window.writes for window in windows),
-        read_bytes=sum(window.read_bytes for window in windows),
-        written_bytes=sum(window.written_bytes for window in windows),
-        read_ms=sum(window.read_ms or 0 for window in windows),
-        write_ms=sum(window.write_ms or 0 for window in windows),
-        inflight=windows[-1].inflight if windows else 0,
-        flushes=sum(window.flushes for window in windows),
-        flush_ms=sum(window.flush_ms for window in windows),
-        excluded_flushes=sum(window.excluded_flushes for window in windows),
-    )
+    if not windows:
+        return Interval(now_s, horizon_s, 0, 0, 0, 0, read_ms=0, write_ms=0, inflight=0)
+    whole = summed(windows)
+    return msgspec.structs.replace(whole, end_s=now_s, seconds=max(horizon_s, whole.seconds))

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import reduce
 from itertools import pairwise
 from typing import Literal
 
@@ -31,20 +30,22 @@ def tested_promise(
     return "met" if _share_of_promise(window, limits) >= 1 - tolerance else "unproven"
 
 
-def is_below_promise(windows: Sequence[Interval], limits: Limits, tolerance: float) -> bool:
+def is_below_promise(
+    windows: Sequence[Interval], whole: Interval, limits: Limits, tolerance: float
+) -> bool:
     """Return whether a load that the promise applies to was served below it in these windows.
 
-    `windows` are those of a second or more, each with the most data writes that it may have.
+    `windows` are those of a second or more, each with the most data writes that it may have;
+    `whole` is their sum.
     """
     if not limits.promise_charges or not all(each.inflight for each in windows):
         return False
-    # Two in a row without completions: a limiter with long windows may be at work.
-    if any(not any(each.requests for each in both) for both in pairwise(windows)):
-        return False
-    whole = reduce(Interval.plus, windows)
     depth = _needed_depth(whole, limits)
     in_flight = sum(each.inflight for each in windows) / len(windows)
     if depth is None or in_flight < DEEP_SHARE * depth:
+        return False
+    # Two in a row without completions: a limiter with long windows may be at work.
+    if any(not any(each.requests for each in both) for both in pairwise(windows)):
         return False
     slack = tolerance + 1 / max(1, whole.requests)
     if _may_be_in_one_unit(whole, limits, slack):

@@ -1,9 +1,8 @@
 """What is seen of a disk in one second of monotonic time: verdicts are made of these."""
 
-from functools import reduce
 from typing import NamedTuple
 
-from disksla.interval import Interval
+from disksla.interval import Interval, summed
 from disksla.verdict.observation import Observation
 from disksla.verdict.pauses import Pause, find_pauses
 
@@ -30,7 +29,7 @@ class Second(NamedTuple):
 
 def second_of(number: int, observations: tuple[Observation, ...], before: Second | None) -> Second:
     """Return a second; `before` is the last one that is known, in which a pause may begin."""
-    served = reduce(Interval.plus, (each.window for each in observations))
+    served = summed([each.window for each in observations])
     busy_s = sum(each.busy_s for each in observations)
     earlier = () if before is None else before.observations
     pauses = find_pauses(step for each in (*earlier, *observations) for step in each.steps)

@@ -9,12 +9,11 @@ Nothing else is a sign. What these do not show is not throttled.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
-from disksla.interval import Interval, load_of
+from disksla.interval import Interval, load_of, summed
 from disksla.limits import Limits
 from disksla.verdict.admitted import Admitted, admitted
 from disksla.verdict.naming import levels, limit_at
@@ -117,7 +116,7 @@ def _paused(
 
 def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> bool:
     """Return whether a disk may be as slow by itself: few requests, for one window each."""
-    served = reduce(Interval.plus, (second.served for second in seconds))
+    served = summed([second.served for second in seconds])
     took_s = ((served.read_ms or 0) + (served.data_write_ms or 0)) / 1000
     latency_s = took_s / max(1, served.requests)
     is_one_each = abs(latency_s / clock.window_s - 1) < ONE_WINDOW
@@ -152,9 +151,11 @@ def _at_own_limit(
     if not recent or not (is_certain or _is_looked_at(seconds)):
         return None  # to guess the data writes as well is too much for samples every 100 ms
     # As many writes are empty as there were flushes, or all have data (commits of a journal).
-    for count in (_without_flushes, _with_all):
+    for count in (_with_all,) if is_certain else (_without_flushes, _with_all):
+        if limit_at(count(recent[-1]), limits, 4 * _slack(recent[-1])) is None:
+            continue  # far from every limit, as most disks are: the others need not be added up
         served = [count(second) for second in recent]
-        whole = reduce(Interval.plus, served)
+        whole = summed(served)
         throttle = limit_at(whole, limits, min(tolerance, 2 * STEADY_SHARE))
         if throttle and all(_is_steady(each, whole, limits, throttle) for each in served):
             return FoundLimiter(throttle, "known limit", throttled_s, whole, is_certain)
@@ -183,9 +184,13 @@ def _with_all(served: Interval) -> Interval:
 def _is_steady(second: Interval, whole: Interval, limits: Limits, throttle: Throttle) -> bool:
     """Return whether a second has the mean load, but for a request or two."""
     charges = next(each for level, each, _ in levels(limits) if level == throttle.level)
-    one_more = 1.5 / max(1, second.requests)
     load, mean = load_of(second, charges) or 0.0, load_of(whole, charges) or 0.0
-    return abs(load - mean) <= (STEADY_SHARE + one_more) * mean
+    return abs(load - mean) <= _slack(second) * mean
+
+
+def _slack(second: Interval) -> float:
+    """Return by which share of the mean load a second at a limit may differ from it."""
+    return STEADY_SHARE + 1.5 / max(1, second.requests)
 
 
 def _named(

@@ -212,7 +212,7 @@ def _verdicts(
     # makes give less than promised is.
     is_known = found is not None and found.throttle != UNKNOWN_LIMIT
     is_explained = is_known or (group is not None and group.throttle is not None)
-    is_below = not is_explained and is_below_promise(windows, limits, tolerance)
+    is_below = not is_explained and is_below_promise(windows, second.served, limits, tolerance)
     if is_below:
         found = None
     throttled_s = (0.0,) * len(windows) if found is None else found.throttled_s

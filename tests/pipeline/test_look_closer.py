@@ -57,8 +57,9 @@ def paused_second(end_s: float) -> Second:
         read_ms=30,
         write_ms=0,
         inflight=1,
+        inflight_before=1,
     )
-    return second_of(int(end_s), (observe(window, 1, samples[0], tuple(samples[1:])),), None)
+    return second_of(int(end_s), (observe(window, samples[0], tuple(samples[1:])),), None)
 
 
 def looked_at_s(state: State, from_s: int, to_s: int) -> float:

@@ -86,7 +86,8 @@ class CloseRecording:
         found = []
         for (before, after), samples in zip(pairwise(rows), close, strict=True):
             seconds, end_s, inflight = after[0] - before[0], samples[-1].at_s, samples[-1].inflight
-            window = interval_of(end_s, seconds, _reading(before), _reading(after), inflight)
+            counters = _reading(before), _reading(after)
+            window = interval_of(end_s, seconds, *counters, inflight, int(before[9]))
             found.append((window, samples))
         return found
 

@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from disksla.interval import Interval
 from disksla.verdict.admitted import admitted
-from disksla.verdict.observation import LONGEST_STEP_S, ObservedStep
+from disksla.verdict.observation import LONGEST_STEP_S
 from disksla.verdict.pauses import ON_TIME_SHARE, Clock, Pause, find_clock, find_pauses
 
 SAMPLE_S = 0.01
@@ -18,15 +20,28 @@ SERVED_WITHIN_S = 0.002
 Span = tuple[float, float]
 
 
-def step_at(
-    end_s: float, requests: int, inflight: int = 1, seconds: float = SAMPLE_S
-) -> ObservedStep:
-    return ObservedStep(end_s, seconds, requests, 0, requests * 4096, 0, 0, 0.0, 1, inflight)
+def step_at(end_s: float, requests: int, inflight: int = 1, seconds: float = SAMPLE_S) -> Interval:
+    return Interval(
+        end_s,
+        seconds,
+        reads=requests,
+        writes=0,
+        read_bytes=requests * 4096,
+        written_bytes=0,
+        read_ms=None,
+        write_ms=None,
+        inflight=inflight,
+        inflight_before=1,
+    )
 
 
-def sampled(
-    silent: Sequence[Span], random: Random, seconds: float = SECONDS
-) -> list[ObservedStep]:
+def flush_at(end_s: float, flush_ms: int) -> Interval:
+    """Return the step in which a flush completed."""
+    step = step_at(end_s, 0)
+    return msgspec.structs.replace(step, writes=1, flushes=1, flush_ms=flush_ms)
+
+
+def sampled(silent: Sequence[Span], random: Random, seconds: float = SECONDS) -> list[Interval]:
     """Return the steps of a disk at which requests are in flight, and nothing completes at times.
 
     Samples are up to a millisecond late. In a step that is not within a silent time, two requests
@@ -175,19 +190,19 @@ def test_time_without_requests_is_no_pause() -> None:
     assert find_pauses([step_at(0.01, 1), *idle, step_at(0.08, 1)]) == []
 
 
-@pytest.mark.parametrize("flush_s", [0.0, 0.01, 0.02])
-def test_time_of_flushes_is_not_that_of_a_pause(flush_s: float) -> None:
+@pytest.mark.parametrize("flush_ms", [0, 10, 20])
+def test_time_of_flushes_is_not_that_of_a_pause(flush_ms: int) -> None:
     """Flushes transfer no data, and count as writes."""
-    flushed = ObservedStep(0.05, 0.01, 0, 1, 0, 0, 1, flush_s, 1, 1)
+    flushed = flush_at(0.05, flush_ms)
     silent = [step_at(0.01 * number, 0) for number in range(2, 8)]
     silent[3] = flushed
     (pause,) = find_pauses([step_at(0.01, 1), *silent, step_at(0.08, 1)])
-    assert pause.flush_s == flush_s
-    assert pause.seconds == pytest.approx(0.07 - flush_s)
+    assert pause.flush_s == flush_ms / 1000
+    assert pause.seconds == pytest.approx(0.07 - pause.flush_s)
 
 
 def test_time_that_is_mostly_flushes_is_no_pause() -> None:
-    flushed = ObservedStep(0.05, 0.01, 0, 1, 0, 0, 1, 0.04, 1, 1)
+    flushed = flush_at(0.05, 40)
     silent = [step_at(0.01 * number, 0) for number in range(2, 8)]
     silent[3] = flushed
     assert find_pauses([step_at(0.01, 1), *silent, step_at(0.08, 1)]) == []
@@ -196,9 +211,9 @@ def test_time_that_is_mostly_flushes_is_no_pause() -> None:
 def test_late_samples_within_a_pause_change_nothing() -> None:
     """Between two samples with the same counters, nothing has completed, however long it was."""
     steps = sampled(limiter_pauses(0.2, Random(1)), Random(1))
-    late: list[ObservedStep] = []
+    late: list[Interval] = []
     for step in steps:
-        if late and late[-1].is_silent and step.is_silent and late[-1].seconds < 5 * SAMPLE_S:
+        if late and late[-1].is_pause and step.is_pause and late[-1].seconds < 5 * SAMPLE_S:
             seconds = late.pop().seconds + step.seconds
             late.append(step_at(step.end_s, 0, seconds=seconds))
         else:
@@ -250,7 +265,7 @@ def test_what_is_admitted_is_what_completes_between_pauses(
     window_ms: int, amounts: list[int], without: set[int], phase_ms: int
 ) -> None:
     """Of windows that have no pause, nothing is counted."""
-    steps: list[ObservedStep] = []
+    steps: list[Interval] = []
     for end_ms in range(phase_ms, window_ms * len(amounts), 10):
         window, late_ms = divmod(end_ms, window_ms)
         nth = late_ms // 10

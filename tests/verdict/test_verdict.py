@@ -60,10 +60,12 @@ def window(
 
 def at_their_times(windows: Iterable[Interval]) -> list[Seen]:
     """Return windows that follow each other, without close samples."""
-    end_s, seen = START_S, list[Seen]()
+    end_s, inflight, seen = START_S, 0, list[Seen]()
     for each in windows:
         end_s += each.seconds
-        seen.append((msgspec.structs.replace(each, end_s=round(end_s, 6)), NO_SAMPLES))
+        window = msgspec.structs.replace(each, end_s=round(end_s, 6), inflight_before=inflight)
+        seen.append((window, NO_SAMPLES))
+        inflight = each.inflight
     return seen
 
 
@@ -604,7 +606,7 @@ def test_after_gap_only_what_is_published_remains() -> None:
     _, state = classified(windows_of(WITH_WINDOWS), LIMITS)
     assert state.ceiling is not None
     assert state.seconds
-    assert after_gap(state, 3) == DetectorState(inflight=3, ceiling=state.ceiling)
+    assert after_gap(state) == DetectorState(ceiling=state.ceiling)
 
 
 def test_pairs_of_windows_follow_each_other() -> None:

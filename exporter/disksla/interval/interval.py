@@ -62,6 +62,8 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     """Time with requests in flight (io_ticks); before Linux 6.10, it may be less than in truth."""
     discards: int = 0
     """Discards that completed; they are among the requests in flight."""
+    inflight_before: int = 0
+    """Requests in flight at the start."""
 
     def beside(self, other: "Interval") -> "Interval":
         """Return the I/O of this disk and of another in the same time as one."""
@@ -70,6 +72,7 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
             end_s=self.end_s,
             seconds=self.seconds,
             inflight=self.inflight + other.inflight,
+            inflight_before=self.inflight_before + other.inflight_before,
             busy_ms=0,
         )
 
@@ -87,6 +90,11 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     def took_s(self) -> float:
         """I/O-seconds that the reads and writes took."""
         return ((self.read_ms or 0) + (self.write_ms or 0)) / 1000
+
+    @property
+    def is_pause(self) -> bool:
+        """Whether requests were in flight and no data was transferred; flushes transfer none."""
+        return self.inflight > 0 and self.inflight_before > 0 and not self.bytes
 
     @property
     def has_flushes(self) -> bool:
@@ -142,6 +150,7 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
             read_ms=0,
             write_ms=0,
             inflight=self.inflight,
+            inflight_before=self.inflight_before,
         )
 
     def with_fewest_writes(self, largest_request_bytes: int | None) -> "Interval":
@@ -194,6 +203,7 @@ def summed(windows: Sequence[Interval]) -> Interval:
         excluded_flushes=excluded_flushes,
         busy_ms=busy_ms,
         discards=discards,
+        inflight_before=windows[0].inflight_before,
     )
 
 
@@ -212,9 +222,17 @@ def elapsed_or_gap(before: Clocks, after: Clocks, tick_s: float) -> float | GapR
 
 
 def interval_of(
-    end_s: float, seconds: float, before: CounterValues, after: CounterValues, inflight: int
+    end_s: float,
+    seconds: float,
+    before: CounterValues,
+    after: CounterValues,
+    inflight: int,
+    inflight_before: int = 0,
 ) -> Interval:
-    """Return the increase of the counters; sectors are converted to bytes here and only here."""
+    """Return the increase of the counters, with the requests in flight at the end and the start.
+
+    Sectors are converted to bytes.
+    """
     reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, *others = before
     now_reads, _, now_read_sectors, now_read_ms, *later = after
     now_writes, _, now_written_sectors, now_write_ms, *now_others = later
@@ -241,6 +259,7 @@ def interval_of(
         flush_ms=flush_ms,
         busy_ms=busy_ms,
         discards=discards,
+        inflight_before=inflight_before,
     )
 
 

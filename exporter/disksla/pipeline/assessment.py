@@ -50,10 +50,6 @@ class Assessed(Protocol):
         """Whether it was sampled."""
 
     @property
-    def inflight(self) -> int:
-        """Requests in flight."""
-
-    @property
     def totals(self) -> DiskTotals:
         """Sums over all windows."""
 
@@ -103,7 +99,7 @@ def assess(
     if was_skipped and before.is_listed:
         totals = totals.with_idle_until(context.assessed_before, context.now_s)
     if not interval.seconds:
-        detector = after_gap(detector, interval.inflight)
+        detector = after_gap(detector)
     window_verdict = None
     decided: tuple[WindowVerdict, ...] = ()
     account = before.credits or open_account(limits, context.boottime_s)

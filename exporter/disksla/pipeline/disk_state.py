@@ -260,7 +260,14 @@ def read_disk(
     # not a gap. Otherwise it has no duration.
     elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
     present = disk_state.reading or ()
-    interval = interval_of(context.now_s, elapsed_s, present, reading, in_flight)
+    interval = interval_of(
+        context.now_s,
+        elapsed_s,
+        present,
+        reading,
+        inflight=in_flight,
+        inflight_before=disk_state.inflight,
+    )
     problem = why_impossible(interval, present, reading)
     if problem is not None:
         sample = _rebased(disk_state, context, reading, in_flight, "malformed")

@@ -34,8 +34,6 @@ class GroupState(msgspec.Struct, frozen=True, gc=False):
     """The monitored disks in it, by kernel name."""
     counted: tuple[str, ...]
     """The disks whose I/O is added up, monitored or not; none of them is above another."""
-    inflight: int = 0
-    """Requests in flight at the last sample."""
     totals: DiskTotals = DiskTotals()
     detector: DetectorState = DetectorState()
     window_verdict: WindowVerdict | None = None
@@ -88,7 +86,6 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
         window = _window(group.shared, detectors, throttles, len(samples), context.tolerance_ratio)
     return msgspec.structs.replace(
         group,
-        inflight=inflight,
         totals=assessed.totals,
         detector=assessed.detector,
         window_verdict=assessed.window_verdict,

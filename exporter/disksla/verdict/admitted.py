@@ -9,7 +9,6 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.interval import Interval
-from disksla.verdict.observation import ObservedStep
 from disksla.verdict.pauses import SERVICE_S, Clock, Pause
 
 _CHANCE_OF = 4
@@ -31,9 +30,7 @@ class Admitted(NamedTuple):
     """Whether the number of data writes is certain."""
 
 
-def admitted(
-    steps: Sequence[ObservedStep], pauses: Sequence[Pause], clock: Clock
-) -> Admitted | None:
+def admitted(steps: Sequence[Interval], pauses: Sequence[Pause], clock: Clock) -> Admitted | None:
     """Return what was served from the end of a pause on time to that of the next; None if nothing.
 
     Where the disk was flushed, windows without flushes count if there are some. Else each gives
@@ -92,19 +89,19 @@ class _Window(NamedTuple):
     number: int
     last_s: float
     """The last sample within the pause at their end."""
-    steps: Sequence[ObservedStep]
+    steps: Sequence[Interval]
     requests: int
     """Reads and writes, with flushes."""
     flushes: int
 
 
-def _within(steps: Sequence[ObservedStep], from_s: float, to_s: float) -> Sequence[ObservedStep]:
+def _within(steps: Sequence[Interval], from_s: float, to_s: float) -> Sequence[Interval]:
     """Return the steps that ended within a time."""
     end_s = attrgetter("end_s")
     return steps[bisect_right(steps, from_s, key=end_s) : bisect_right(steps, to_s, key=end_s)]
 
 
-def _sum_of(field: str, steps: Iterable[ObservedStep]) -> int:
+def _sum_of(field: str, steps: Iterable[Interval]) -> int:
     return sum(map(attrgetter(field), steps))  # a loop in Python would take four times as long
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from disksla.verdict.observation import LONGEST_STEP_S, ObservedStep
+from disksla.interval import Interval
+from disksla.verdict.observation import LONGEST_STEP_S
 
 CHANCE = 1e-4
 """Probability by which pauses may end in time with a clock by chance."""
@@ -56,20 +57,20 @@ class Pause(NamedTuple):
         return self.at_s - self.begin_s - flush_s
 
 
-def find_pauses(steps: Iterable[ObservedStep]) -> list[Pause]:
+def find_pauses(steps: Iterable[Interval]) -> list[Pause]:
     """Return the pauses, but for those in which the disk flushed its cache for most of the time.
 
     The last one may not have ended.
     """
     found: list[Pause] = []
-    silent: list[ObservedStep] = []
+    silent: list[Interval] = []
     begin_s = before_s = half_s = 0.0
     for step in steps:
         start_s = step.end_s - step.seconds
         if start_s - before_s > LONGEST_STEP_S:
             silent, half_s = [], 0.0
         before_s = step.end_s
-        if step.is_silent:
+        if step.is_pause:
             begin_s = begin_s if silent else start_s - half_s
             silent.append(step)
             continue
@@ -81,7 +82,7 @@ def find_pauses(steps: Iterable[ObservedStep]) -> list[Pause]:
     return [pause for pause in found if pause.flush_s <= (pause.at_s - pause.begin_s) / 2]
 
 
-def _pause(begin_s: float, silent: Sequence[ObservedStep], ended_by: ObservedStep | None) -> Pause:
+def _pause(begin_s: float, silent: Sequence[Interval], ended_by: Interval | None) -> Pause:
     """Return the pause of silent steps, and of the step that ended it, if one did."""
     last_s = silent[-1].end_s
     end_s = last_s if ended_by is None else ended_by.end_s
@@ -93,7 +94,7 @@ def _pause(begin_s: float, silent: Sequence[ObservedStep], ended_by: ObservedSte
         at_s=(last_s + end_s) / 2,
         error_s=(end_s - last_s) / 2 + SERVICE_S,
         steps=len(silent),
-        flush_s=sum(step.flush_s for step in of_flushes),
+        flush_s=sum(step.flush_ms for step in of_flushes) / 1000,
         inflight=min(step.inflight for step in silent),
     )
 

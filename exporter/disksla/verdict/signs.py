@@ -17,7 +17,6 @@ from disksla.interval import Interval, load_of, summed
 from disksla.limits import Limits
 from disksla.verdict.admitted import Admitted, admitted
 from disksla.verdict.naming import levels, limit_at
-from disksla.verdict.observation import ObservedStep
 from disksla.verdict.pauses import Clock, find_clock
 from disksla.verdict.second import Second
 from disksla.verdict.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
@@ -252,9 +251,9 @@ def _throttled_spans(seconds: Sequence[Second], clock: Clock) -> Iterable[tuple[
         if not is_lasting and clock.number(pause, slack=2) is None:
             continue
         from_s = pause.at_s - clock.window_s
-        served: list[ObservedStep] = []
+        served: list[Interval] = []
         while at < len(steps) and steps[at].end_s <= pause.last_s:
-            if steps[at].end_s > from_s and not steps[at].is_silent:
+            if steps[at].end_s > from_s and not steps[at].is_pause:
                 served.append(steps[at])
             at += 1
         # Requests waited before it, too, when more were in flight than completed until it began.
@@ -290,5 +289,5 @@ def _is_active(window: Interval) -> bool:
     return window.inflight + window.requests > 0
 
 
-def _steps(seconds: Iterable[Second]) -> list[ObservedStep]:
+def _steps(seconds: Iterable[Second]) -> list[Interval]:
     return [step for second in seconds for each in second.observations for step in each.steps]

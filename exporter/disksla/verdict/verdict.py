@@ -55,8 +55,6 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     """The last seconds that are decided, within MEMORY_S."""
     pending: tuple[Observation, ...] = ()
     """Windows that are not decided: those of the present second, and silent ones before it."""
-    inflight: int = 0
-    """Requests in flight at the end of the last window."""
     close: CloseSample | None = None
     """The last close sample, if it is of the last window."""
     silent_s: float = 0.0
@@ -96,12 +94,11 @@ def classify(
     silent_s = detector.silent_s + window.seconds if _is_silent(window) else 0.0
     if _is_idle(window) and not detector.pending:
         return _after_idle(detector), (WindowVerdict("idle"),)
-    observation = observe(window, detector.inflight, detector.close, close)
+    observation = observe(window, detector.close, close)
     pending = (*detector.pending, observation)
     state = msgspec.structs.replace(
         detector,
         pending=pending,
-        inflight=window.inflight,
         close=close[-1] if close else None,
         silent_s=silent_s,
         busy_since_s=_busy_since(detector, window),
@@ -116,21 +113,19 @@ def classify(
     )
 
 
-def after_gap(detector: DetectorState, inflight: int = 0) -> DetectorState:
-    """Return the state that remains valid after a gap; `inflight` are the requests at its end."""
-    return DetectorState(inflight=inflight, ceiling=detector.ceiling)
+def after_gap(detector: DetectorState) -> DetectorState:
+    """Return the state that remains valid after a gap."""
+    return DetectorState(ceiling=detector.ceiling)
 
 
 def _after_idle(detector: DetectorState) -> DetectorState:
-    return msgspec.structs.replace(
-        detector, inflight=0, close=None, silent_s=0.0, busy_since_s=None
-    )
+    return msgspec.structs.replace(detector, close=None, silent_s=0.0, busy_since_s=None)
 
 
 def _busy_since(detector: DetectorState, window: Interval) -> float | None:
     """Return since when requests are in flight for much of the time."""
     is_busy = window.busy_ms >= 1000 * BUSY_SHARE * window.seconds
-    if is_busy or (detector.inflight and window.inflight):
+    if is_busy or (window.inflight_before and window.inflight):
         return detector.busy_since_s or window.end_s
     return detector.busy_since_s
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.detection.aws import detect_aws
-from disksla.detection.aws_signature import AwsCredentials, SignatureScope, signed
+from disksla.detection.aws_signature import AwsCredentials, signed
 from disksla.detection.findings import Detected
 from disksla.exchange.exchange import ExchangeError, Request, Response
 from support.exchanges import Answer, answered, reply
@@ -62,9 +62,7 @@ def test_signature_is_that_of_the_documented_example() -> None:
     url = "https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08"
     keys = AwsCredentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
     moment = dt.datetime(2015, 8, 30, 12, 36, tzinfo=dt.UTC)
-    request = signed(
-        Request("x", "api", "GET", url, content), keys, SignatureScope("us-east-1", "iam"), moment
-    )
+    request = signed(Request("x", "api", "GET", url, content), keys, "us-east-1/iam", moment)
     assert request.headers["authorization"] == (
         "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request,"
         " SignedHeaders=content-type;host;x-amz-date,"

@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.limits.burst_rules import Bought, burst_for
-from disksla.limits.cost_model import Charge, Work
+from disksla.limits.burst_rules import NOTHING_CHOSEN, Provision, burst_for
+from disksla.limits.cost_model import Charge, Rates, Work
 from disksla.limits.limits import (
     NO_LIMITS,
     BudgetKind,
@@ -16,7 +16,6 @@ from disksla.limits.limits import (
     Limits,
     OneUnit,
     PromisedShare,
-    Rates,
     build_limits,
     promised_share,
 )
@@ -29,10 +28,9 @@ from disksla.limits.rules import (
     RuleInput,
     provisioned_parts,
 )
-from disksla.limits.terms import Provision, Terms
+from disksla.limits.terms import Terms
 from disksla.units import format_count, format_listed_bandwidth, format_size
 
-_NOTHING = Provision()
 _Rule = IopsRule | BandwidthRule | None
 _What = Literal["IOPS", "bandwidth"]
 Shown = Callable[[float], str]
@@ -60,7 +58,7 @@ def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None =
     part of these terms, or if the size is zero. A value beyond the bounds of the catalogue counts:
     providers raise them (`beyond_bounds`).
     """
-    provision = provisioned or _NOTHING
+    provision = provisioned or NOTHING_CHOSEN
     _check_provisioned(terms, size_bytes, provision)
     budget = terms.budget
     if budget is None:
@@ -92,14 +90,13 @@ def _limits(
 ) -> Limits:
     """Return the limits of a row whose options are applied."""
     rates = _rates(terms, size_bytes, provision)
-    bought = Bought(provision.iops, provision.bytes_per_second)
     latency = terms.latency
     limits = build_limits(
         rates,
         budget,
         latency_s=latency.seconds if latency else None,
         latency_kind=latency.kind if latency else None,
-        burst=burst_for(terms.burst, size_bytes, rates, terms.cost, bought)
+        burst=burst_for(terms.burst, size_bytes, rates, terms.cost, provision)
         if terms.burst
         else None,
         cost=terms.cost,
@@ -176,7 +173,7 @@ def provision_bounds(
 
     A highest value is infinite where the provider states none.
     """
-    provision = provisioned or _NOTHING
+    provision = provisioned or NOTHING_CHOSEN
     terms, size_bytes = with_options(terms, size_bytes, provision.options)
     iops_basis, _, bandwidth_basis, _ = bases(terms, size_bytes, provision)
     return ProvisionBounds(
@@ -192,23 +189,19 @@ def beyond_bounds(
     terms: Terms, size_bytes: int, provisioned: Provision | None = None
 ) -> list[str]:
     """Return a sentence for each provisioned value that is beyond the bounds of the catalogue."""
-    provision = provisioned or _NOTHING
-    terms, size_bytes = with_options(terms, size_bytes, provision.options)
-    iops_basis, _, bandwidth_basis, _ = bases(terms, size_bytes, provision)
-    values: tuple[tuple[_What, _Rule, RuleInput, float | None], ...] = (
-        ("IOPS", terms.read_iops, iops_basis, provision.iops),
-        ("bandwidth", terms.read_bandwidth, bandwidth_basis, provision.bytes_per_second),
+    provision = provisioned or NOTHING_CHOSEN
+    bounds = provision_bounds(terms, size_bytes, provision)
+    values: tuple[tuple[_What, float | None, tuple[float, float] | None], ...] = (
+        ("IOPS", provision.iops, bounds.iops),
+        ("bandwidth", provision.bytes_per_second, bounds.bytes_per_second),
     )
-    found = []
-    for what, rule, basis, value in values:
-        for part in provisioned_parts(rule):
-            least, most = part.bounds(basis)
-            if value is not None and not least <= value <= most:
-                found.append(
-                    f"found {_SHOWN[what](value)} provisioned {what} for {terms.id};"
-                    f" expected {bounds_text(_SHOWN[what], (least, most))}"
-                )
-    return found
+    return [
+        f"found {_SHOWN[what](value)} provisioned {what} for {terms.id};"
+        f" expected {bounds_text(_SHOWN[what], expected)}"
+        for what, value, expected in values
+        if value is not None and expected is not None
+        if not expected[0] <= value <= expected[1]
+    ]
 
 
 def beyond_sizes(terms: Terms, size_bytes: int) -> list[str]:

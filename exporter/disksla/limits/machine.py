@@ -151,7 +151,6 @@ class MachineGroup(msgspec.Struct, frozen=True):
     limits: Limits
     inferred: str | None
     """From which words of the provider the credits are inferred; None without a burst."""
-    sources: tuple[RowSource, ...]
     date: dt.date
     confidence: Confidence
 
@@ -242,7 +241,6 @@ def machine_groups(rules: MachineRules, machine: Machine) -> tuple[MachineGroup,
             inferred=group.burst.inferred
             if group.burst is not None and limits.burst is not None
             else None,
-            sources=rules.sources,
             date=dt.date.fromisoformat(row["date"]) if "date" in row else rules.sources[0].date,
             confidence=msgspec.convert(row.get("confidence", rules.confidence), Confidence),
         )

@@ -10,17 +10,7 @@ from disksla.limits.terms import Changes, ClientLimits, Option, OptionOfValue, O
 from disksla.schema import close_match
 from disksla.units import format_size
 
-_CHANGED = (
-    "read_iops",
-    "write_iops",
-    "read_bandwidth",
-    "write_bandwidth",
-    "latency",
-    "burst",
-    "budget",
-    "shared_by",
-    "client",
-)
+_CHANGED = set(Changes.__struct_fields__) & set(Terms.__struct_fields__)
 
 
 class Chosen(NamedTuple):

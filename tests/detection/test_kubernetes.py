@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.config.kubernetes_volumes import with_kubernetes_volumes
+from disksla.config.matched import with_kubernetes_volumes
 from disksla.config.matching import assign
 from disksla.config.settings import Settings
 from disksla.config.terms_file import TermsContent

@@ -134,14 +134,12 @@ def _metadata() -> Exchanges[Metadata[_Instance]]:
 
 
 def _value(token: str, path: str, characters: str = "[a-z0-9-]") -> Exchanges[str]:
-    """Return a value of the metadata."""
     what = f"request for {path}"
     response = yield from get_response(_get(path, token, what), _ABOUT_METADATA)
     return text_in(what, response.body, characters, _OTHER_CLOUD)
 
 
 def _api(endpoint: str | None, now: dt.datetime, instance: _Instance) -> Exchanges[Listing]:
-    """Return the volumes that are attached to an instance."""
     url = f"{endpoint or _endpoint(instance.region)}/"
 
     def volumes(role: _Role) -> Exchanges[list[ET.Element]]:
@@ -158,7 +156,6 @@ def _endpoint(region: str) -> str:
 
 
 def _role(token: str) -> Exchanges[_Role]:
-    """Return the role of the instance, with its credentials."""
     what, path = "request for the role of the instance", "iam/security-credentials/"
     response = yield from get_response(_get(path, token, what), _NO_ROLE)
     name = text_in(what, response.body, r"[\w+=,.@-]", _OTHER_CLOUD)

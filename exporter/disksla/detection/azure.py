@@ -189,7 +189,6 @@ def _access_token(audience: str) -> Exchanges[str]:
 
 
 def _resource(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[CloudDisk]:
-    """Return a disk as its resource describes it."""
     path, disk = attached
     what = f"request for disk {disk.volume}"
     if plain_text(path, r"/subscriptions/[\w./()-]") is None:

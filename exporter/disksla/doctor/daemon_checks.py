@@ -63,7 +63,6 @@ def check_daemon(machine: MachineFacts) -> Iterator[CheckResult]:
 
 
 def _not_seen(daemon: DaemonFacts, *, is_root: bool) -> CheckResult:
-    """Return why the metrics of a daemon that answers are not known."""
     unknown = f"it answers with status {daemon.metrics_status}"
     reason = daemon.unseen or REFUSALS.get(daemon.metrics_status, unknown)
     as_root = "disksla doctor, as root: the Unix socket of the daemon needs no password"

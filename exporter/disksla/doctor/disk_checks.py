@@ -188,7 +188,6 @@ def _size(
 
 
 def _rescan(disk: Disk) -> str:
-    """Return how the kernel is made to read the size again."""
     if disk.name.startswith("sd"):
         return f"echo 1 > /sys/class/block/{disk.name}/device/rescan"
     if found := re.match(r"nvme\d+", disk.name):
@@ -281,7 +280,6 @@ def _iostats(machine: MachineFacts) -> Iterator[CheckResult]:
 
 
 def _key(disk: Disk) -> str:
-    """Return the best key of `match` for a disk."""
     for key, value in (("volume", disk.volume), ("serial", disk.serial), ("wwn", disk.wwn)):
         if value:
             return f"{key}: {_quoted(value)}"

@@ -53,7 +53,6 @@ def _install(drop_in: str) -> str:
 
 
 def _probes(machine: MachineFacts) -> list[tuple[Disk, ProbeEntry]]:
-    """Return the monitored disks with their probes."""
     configuration = machine.configuration.configuration
     if configuration is None:
         return []

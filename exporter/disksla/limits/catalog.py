@@ -21,8 +21,6 @@ _OPERATOR: Overrides = {Terms: check_examples}
 
 
 class _CatalogFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of one file."""
-
     terms: tuple[Terms, ...] = ()
     common: Any = None
     """Anchors, for aliases and merge keys in the rows."""
@@ -120,7 +118,6 @@ def _names(rows: tuple[Terms, ...]) -> Iterator[tuple[tuple[str | int, ...], str
 
 
 def _path_of(row: Terms, name: str) -> tuple[str | int, ...]:
-    """Return the place of a name in its row."""
     if name == row.id:
         return ("id",)
     if name in row.aliases:

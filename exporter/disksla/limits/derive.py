@@ -144,26 +144,39 @@ def _highest_cost_s(charges: tuple[Charge, ...], request_bytes: int, write_share
     return request.load(charges, 1.0) or 0.0
 
 
-def bases(
-    terms: Terms, size_bytes: int, provision: Provision
-) -> tuple[RuleInput, RuleInput, RuleInput, RuleInput]:
-    """Return what the limits of read and write IOPS, and of read and write bandwidth, follow from.
+class LimitBasis(NamedTuple):
+    """One limit of a row: its rule, and what it follows from."""
+
+    direction: Literal["read", "write"]
+    what: _What
+    rule: _Rule
+    basis: RuleInput
+
+    @property
+    def shown(self) -> Shown:
+        """How its numbers are written."""
+        return format_count if self.what == "IOPS" else format_listed_bandwidth
+
+
+def bases(terms: Terms, size_bytes: int, provision: Provision) -> list[LimitBasis]:
+    """Return the limits of read and write IOPS, and of read and write bandwidth.
 
     Of the limits of a direction, one may follow from the other.
     """
     iops, bandwidth = provision.iops, provision.bytes_per_second
-    found = []
-    for iops_rule, bandwidth_rule in (
-        (terms.read_iops, terms.read_bandwidth),
-        (terms.write_iops, terms.write_bandwidth),
-    ):
+    of_iops, of_bandwidth = [], []
+    directions: tuple[tuple[Literal["read", "write"], _Rule, _Rule], ...] = (
+        ("read", terms.read_iops, terms.read_bandwidth),
+        ("write", terms.write_iops, terms.write_bandwidth),
+    )
+    for direction, iops_rule, bandwidth_rule in directions:
         alone = RuleInput(size_bytes, bandwidth, None, iops)
         other = _rate(bandwidth_rule, alone) if isinstance(iops_rule, FromBandwidth) else None
-        of_iops = RuleInput(size_bytes, iops, other, bandwidth)
-        of_bandwidth = RuleInput(size_bytes, bandwidth, _rate(iops_rule, of_iops), iops)
-        found.append((of_iops, of_bandwidth))
-    (read_iops, read_bandwidth), (write_iops, write_bandwidth) = found
-    return read_iops, write_iops, read_bandwidth, write_bandwidth
+        basis = RuleInput(size_bytes, iops, other, bandwidth)
+        of_iops.append(LimitBasis(direction, "IOPS", iops_rule, basis))
+        basis = RuleInput(size_bytes, bandwidth, _rate(iops_rule, basis), iops)
+        of_bandwidth.append(LimitBasis(direction, "bandwidth", bandwidth_rule, basis))
+    return [*of_iops, *of_bandwidth]
 
 
 def provision_bounds(
@@ -175,13 +188,12 @@ def provision_bounds(
     """
     provision = provisioned or NOTHING_CHOSEN
     terms, size_bytes = with_options(terms, size_bytes, provision.options)
-    iops_basis, _, bandwidth_basis, _ = bases(terms, size_bytes, provision)
+    read_iops, _, read_bandwidth, _ = bases(terms, size_bytes, provision)
     return ProvisionBounds(
-        next((part.bounds(iops_basis) for part in provisioned_parts(terms.read_iops)), None),
-        next(
-            (part.bounds(bandwidth_basis) for part in provisioned_parts(terms.read_bandwidth)),
-            None,
-        ),
+        *(
+            next((part.bounds(each.basis) for part in provisioned_parts(each.rule)), None)
+            for each in (read_iops, read_bandwidth)
+        )
     )
 
 
@@ -191,14 +203,18 @@ def beyond_bounds(
     """Return a sentence for each provisioned value that is beyond the bounds of the catalogue."""
     provision = provisioned or NOTHING_CHOSEN
     bounds = provision_bounds(terms, size_bytes, provision)
-    values: tuple[tuple[_What, float | None, tuple[float, float] | None], ...] = (
-        ("IOPS", provision.iops, bounds.iops),
-        ("bandwidth", provision.bytes_per_second, bounds.bytes_per_second),
-    )
     return [
-        f"found {_SHOWN[what](value)} provisioned {what} for {terms.id};"
-        f" expected {bounds_text(_SHOWN[what], expected)}"
-        for what, value, expected in values
+        f"found {shown(value)} provisioned {what} for {terms.id};"
+        f" expected {bounds_text(shown, expected)}"
+        for what, shown, value, expected in (
+            ("IOPS", format_count, provision.iops, bounds.iops),
+            (
+                "bandwidth",
+                format_listed_bandwidth,
+                provision.bytes_per_second,
+                bounds.bytes_per_second,
+            ),
+        )
         if value is not None and expected is not None
         if not expected[0] <= value <= expected[1]
     ]
@@ -229,19 +245,13 @@ def range_text(least: float | None, most: float | None, shown: Shown) -> str:
 
 
 def _rates(terms: Terms, size_bytes: int, provision: Provision) -> Rates:
-    rules: tuple[tuple[_What, _Rule], ...] = (
-        ("IOPS", terms.read_iops),
-        ("IOPS", terms.write_iops),
-        ("bandwidth", terms.read_bandwidth),
-        ("bandwidth", terms.write_bandwidth),
-    )
     rates = []
-    for (what, rule), basis in zip(rules, bases(terms, size_bytes, provision), strict=True):
-        rate = _rate(rule, basis)
-        if rule is not None and rate is None:
-            bounds = provisioned_parts(rule)[0].bounds(basis)
-            expected = bounds_text(_SHOWN[what], bounds)
-            raise DiskslaError(f"{terms.id} needs provisioned {what}; expected {expected}")
+    for each in bases(terms, size_bytes, provision):
+        rate = _rate(each.rule, each.basis)
+        if each.rule is not None and rate is None:
+            bounds = provisioned_parts(each.rule)[0].bounds(each.basis)
+            expected = bounds_text(each.shown, bounds)
+            raise DiskslaError(f"{terms.id} needs provisioned {each.what}; expected {expected}")
         rates.append(rate)
     return Rates(*rates)
 
@@ -261,6 +271,3 @@ def _check_provisioned(row: Terms, size_bytes: int, provision: Provision) -> Non
                 f"found provisioned {what}; expected none: the size determines the {what} of"
                 f" {terms.id}"
             )
-
-
-_SHOWN: dict[_What, Shown] = {"IOPS": format_count, "bandwidth": format_listed_bandwidth}

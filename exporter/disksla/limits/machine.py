@@ -333,7 +333,6 @@ def _has_vcpus(row: Row, vcpus: int) -> bool:
 
 
 def _unknown(rules: MachineRules, lines: str, name: str) -> str:
-    """Return the message for a machine type that the table does not have."""
     names = dict.fromkeys(re.findall(r"^[^,\n]+", lines, re.MULTILINE))
     if rules.key == "series":
         names = dict.fromkeys(each for each in names if "-" in each)

@@ -88,7 +88,6 @@ def client_of(terms: Terms, size_bytes: int) -> ClientLimits | None:
 def _value(
     terms: Terms, name: str, option: Option | OptionOfValue, chosen: Mapping[str, str]
 ) -> str:
-    """Return the value of an option."""
     value = chosen.get(name, option.default)
     if value not in option.values and value != option.default:
         known = dict.fromkeys((option.default, *option.values))

@@ -266,8 +266,6 @@ _COMBINED: Mapping[str, Callable[[list[float]], float]] = {
 
 
 class _Parts(_Rule, Generic[Amount], frozen=True):
-    """Base of rules of several parts."""
-
     of: tuple[_Part[Amount], ...]
 
     def rate(self, basis: RuleInput) -> float | None:
@@ -328,7 +326,6 @@ def allocation_units(size_bytes: float, unit_bytes: int) -> int:
 
 
 def _bound(bound: Any, basis: RuleInput) -> float:
-    """Return the value of a bound, which is a number or a rule."""
     return bound if isinstance(bound, float | int) else bound.rate(basis)
 
 
@@ -342,7 +339,6 @@ def _rounded(rate: float, round_to: float, *, up: bool = False) -> float:
 
 
 def _settle(rate: float, minimum: float | None, maximum: float | None) -> float:
-    """Return a rate within its bounds."""
     if minimum is not None:
         rate = max(rate, minimum)
     return rate if maximum is None else min(rate, maximum)

@@ -110,8 +110,6 @@ class Changes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of options."""
-
     about: Text
     """What it is, and the name that the cloud's API has for it."""
     default: Text

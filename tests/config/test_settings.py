@@ -4,7 +4,6 @@ import re
 from itertools import permutations
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from disksla.config.custom_terms import SeparateTerms, SumTerms, TimeSharedTerms, custom_limits
 from disksla.config.settings import DiskEntry, DiskMatch, ProbeEntry, Settings
 from disksla.limits.limits import Bucket, Burst, Conditions, Limits, Rates, build_limits
-from disksla.schema.reader import MAX_PROBLEMS, Node, Problem, read_record
+from disksla.schema.reader import Node, Problem, read_record
 from disksla.units import GIB
 from support.schema_nodes import node
 
@@ -93,11 +92,6 @@ def test_problems_are_sorted_by_line() -> None:
     assert [problem.line for problem in problems] == [1, 2, 3]
 
 
-def test_problems_are_limited_in_number() -> None:
-    _, problems = read_record(node({f"key{number}": "1" for number in range(1000)}), Settings)
-    assert len(problems) == MAX_PROBLEMS
-
-
 def test_problem_does_not_quote_long_text() -> None:
     problems = problems_of({"discovery": {"include": ["x" * 10_000]}})
     assert "10000 characters" in problems["discovery.include[0]"]
@@ -127,13 +121,6 @@ def test_custom_terms_by_direction(budget: Any, record: type) -> None:
     assert read_custom_limits(**terms) == build_limits(rates, budget, 0.001, "guaranteed")
 
 
-def test_custom_terms_with_indicative_latency() -> None:
-    limits = read_custom_limits(
-        budget="sum", iops="300", latency="20ms", latency_kind="indicative"
-    )
-    assert (limits.latency_s, limits.latency_kind) == (0.02, "indicative")
-
-
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
@@ -146,6 +133,10 @@ def test_custom_terms_with_indicative_latency() -> None:
 def test_conditions_of_custom_terms(keys: dict[str, str], expected: Conditions | None) -> None:
     limits = read_custom_limits(budget="sum", iops="300", **keys)
     assert limits.iops_conditions == expected
+    quick = read_custom_limits(
+        budget="sum", iops="300", latency="20ms", latency_kind="indicative", **keys
+    )
+    assert (quick.latency_s, quick.latency_kind) == (0.02, "indicative")
 
 
 def test_custom_terms_with_sum_and_burst() -> None:
@@ -272,24 +263,11 @@ def test_probes_of_disk_have_shortest_interval() -> None:
         {"every": "10m", "splay": "11m"},
         {"daily": "400KB"},
         {"daily": "1MiB", "target": "file"},
+        {"kind": "write-latency", "target": "device"},
     ],
 )
 def test_probe_rejects_contradictions(keys: dict[str, str]) -> None:
     assert "probes[0]" in problems_of({"probes": [{"kind": "read-latency", **keys}]})
-
-
-@given(st.text())
-def test_crontab_from_any_text(text: str) -> None:
-    root = node({"probes": [{"kind": "read-latency", "cron": text}]})
-    settings, problems = read_record(root, Settings)
-    assert (settings is None) == bool(problems)
-
-
-def test_probe_rejects_writes_to_device() -> None:
-    probe = {"kind": "write-latency", "target": "device"}
-    assert (
-        "found write-latency with target: device" in problems_of({"probes": [probe]})["probes[0]"]
-    )
 
 
 data = st.recursive(
@@ -309,18 +287,11 @@ data = st.recursive(
 )
 
 
-@given(data)
+@given(
+    data
+    | st.text().map(lambda text: {"discovery": {"include": [text]}})
+    | st.text().map(lambda text: {"probes": [{"kind": "read-latency", "cron": text}]})
+)
 def test_settings_from_any_nodes(value: Any) -> None:
     settings, problems = read_record(node(value), Settings)
     assert (settings is None) == bool(problems)
-
-
-@given(st.text())
-def test_regex_from_any_text(text: str) -> None:
-    settings, problems = read_record(node({"discovery": {"include": [text]}}), Settings)
-    assert (settings is None) == bool(problems)
-
-
-def test_records_forbid_unknown_fields() -> None:
-    with pytest.raises(msgspec.ValidationError, match="unknown field"):
-        msgspec.convert({"device": "vda", "color": "red"}, DiskMatch)

@@ -1,6 +1,5 @@
 """The records of the configuration, read from nodes."""
 
-import re
 from itertools import permutations
 from typing import Any
 
@@ -8,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.config.custom_terms import SeparateTerms, SumTerms, TimeSharedTerms, custom_limits
+from disksla.config.custom_terms import SeparateTerms, TimeSharedTerms, custom_limits
 from disksla.config.settings import DiskEntry, DiskMatch, ProbeEntry, Settings
 from disksla.limits.limits import Bucket, Burst, Conditions, Limits, Rates, build_limits
 from disksla.schema.reader import Node, Problem, read_record
-from disksla.units import GIB
 from support.schema_nodes import node
 
 
@@ -167,44 +165,6 @@ def test_custom_burst_of_one_resource() -> None:
     limits = read_custom_limits(budget="sum", bandwidth="1MB", burst=burst)
     bucket = Bucket("bytes", 5e6, 1e6, 1e6, 2e6)
     assert limits.burst == Burst(Rates(None, None, 2e6, 2e6), (bucket,))
-
-
-@given(
-    interval_ms=st.integers(10, 10_000),
-    gibibytes=st.integers(1, 10**6),
-    iops=st.integers(1, 10**9),
-    names=st.lists(st.from_regex(r"[a-z]{2,4}[0-9]{0,2}", fullmatch=True), max_size=4),
-    keys=st.dictionaries(
-        st.sampled_from(["serial", "wwn", "model"]),
-        st.from_regex(r"[!-~]([ -~]{0,18}[!-~])?", fullmatch=True),
-        min_size=1,
-    ),
-)
-def test_settings_are_read_as_written(
-    interval_ms: int, gibibytes: int, iops: int, names: list[str], keys: dict[str, str]
-) -> None:
-    settings = read(
-        {
-            "sampling": {"interval": f"{interval_ms}ms"},
-            "discovery": {"exclude": [re.escape(name) for name in names]},
-            "disks": [
-                {
-                    "match": keys,
-                    "terms": {"budget": "sum", "iops": str(iops)},
-                    "size": f"{gibibytes}GiB",
-                }
-            ],
-            "probes": [{"kind": "read-latency", "disks": names}],
-        }
-    )
-    assert settings.sampling.interval_s == pytest.approx(interval_ms / 1000)
-    assert [regex.pattern for regex in settings.discovery.exclude] == [
-        re.escape(name) for name in names
-    ]
-    assert settings.disks == (
-        DiskEntry(match=DiskMatch(**keys), terms=SumTerms(iops=float(iops)), size=gibibytes * GIB),
-    )
-    assert settings.probes[0].disks == tuple(names)
 
 
 def read_probe(**keys: str) -> ProbeEntry:

@@ -12,7 +12,7 @@ from disksla.detection.aws import detect_aws
 from disksla.detection.aws_signature import AwsCredentials, signed
 from disksla.detection.findings import Detected
 from disksla.exchange.exchange import ExchangeError, Request, Response
-from support.exchanges import Answer, answered, reply
+from support.exchanges import Answer, answered, disks_of, reply
 
 NOW = dt.datetime(2026, 9, 21, 14, 13, 20, tzinfo=dt.UTC)
 KEYS = {"AccessKeyId": "ASIAKEY", "SecretAccessKey": "S3CRET", "Token": "T0KEN"}
@@ -135,8 +135,7 @@ def test_absent_provisioned_value_is_unknown_and_hides_no_other() -> None:
     detected, _ = run(
         *METADATA, *ROLE, page(volume(volumeId="vol-2", volumeType="gp3", iops=0), good)
     )
-    assert detected.api is not None
-    [disk], [problem] = detected.api.disks, detected.problems
+    [disk], [problem] = disks_of(detected.api), detected.problems
     assert (disk.volume, disk.size_bytes) == ("vol-1", None)
     assert problem.reason == "not_found"
     assert "vol-2 of type gp3 has no iops or throughput" in problem.message

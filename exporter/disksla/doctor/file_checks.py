@@ -18,7 +18,7 @@ def check_configuration(machine: MachineFacts) -> Iterator[CheckResult]:
     yield from _file(configuration, machine.is_root)
     for problem in configuration.terms_problems:
         for line in problem.splitlines():
-            yield _invalid(Check("configuration.terms"), line, "a valid file", machine.is_root)
+            yield _invalid(Check("configuration.terms"), line, machine.is_root)
     if configuration.web is not None:
         web = configuration.web
         if web.problem is None:
@@ -26,9 +26,7 @@ def check_configuration(machine: MachineFacts) -> Iterator[CheckResult]:
         else:
             for line in web.problem.splitlines():
                 fix = f"disksla check-config --web.config.file {web.path}"
-                yield _invalid(
-                    Check("configuration.web"), line, "a valid file", machine.is_root, fix
-                )
+                yield _invalid(Check("configuration.web"), line, machine.is_root, fix)
     yield from _access(machine.access)
 
 
@@ -37,7 +35,7 @@ def _file(configuration: ConfigurationFacts, is_root: bool) -> Iterator[CheckRes
     if configuration.problem is not None:
         fix = f"disksla check-config {path}" if path is not None else "correct the file"
         for line in configuration.problem.splitlines():
-            yield _invalid(check, line, "a valid file", is_root, fix)
+            yield _invalid(check, line, is_root, fix)
         return
     if path is None:
         yield check.ok("there is none: all disks that are found are monitored")
@@ -58,14 +56,13 @@ def _file(configuration: ConfigurationFacts, is_root: bool) -> Iterator[CheckRes
 def _invalid(
     check: Check,
     problem: str,
-    expected: str,
     is_root: bool,  # noqa: FBT001 -- a fact
     fix: str = "correct the file; its last valid content stays in force",
 ) -> CheckResult:
     """Return a problem of a file; it is not the file's if this user may not read it."""
     if problem.endswith(_DENIED) and not is_root:
         return check.note(problem, expected="a file that may be read", fix=_AS_ROOT)
-    return check.wrong(problem, expected=expected, fix=fix)
+    return check.wrong(problem, expected="a valid file", fix=fix)
 
 
 def _access(access: AccessFacts) -> Iterator[CheckResult]:

@@ -48,10 +48,6 @@ def _exact_counts(machine: MachineFacts) -> CheckResult:
     )
 
 
-def _install(drop_in: str) -> str:
-    return f"install -D -m 644 -t {_DROP_INS} {_EXAMPLES}/{drop_in} && {_RESTART}"
-
-
 def _probes(machine: MachineFacts) -> list[tuple[Disk, ProbeEntry]]:
     configuration = machine.configuration.configuration
     if configuration is None:
@@ -91,7 +87,8 @@ def _permission(machine: MachineFacts, disk: Disk, entry: ProbeEntry) -> Iterato
             yield check.wrong(
                 f"{entry.kind}: the daemon has no block devices (PrivateDevices=yes in its unit)",
                 expected="the drop-in 10-probe-devices.conf",
-                fix=_install("10-probe-devices.conf"),
+                fix=f"install -D -m 644 -t {_DROP_INS} {_EXAMPLES}/10-probe-devices.conf"
+                f" && {_RESTART}",
             )
     elif not disk.mount_points:
         yield check.note(

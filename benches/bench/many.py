@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 
 from disksla.config import find_disk, match_disks, shadowed_entries
 from disksla.config.configuration import Configuration
-from disksla.config.kubernetes_volumes import with_kubernetes_volumes
-from disksla.config.matched import Matched, changes
+from disksla.config.matched import Matched, changes, with_kubernetes_volumes
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.config.terms_file import KubernetesVolume, TermsContent, TermsFile
 from disksla.disks.csi_volume import with_csi_volumes

@@ -6,9 +6,8 @@ import pytest
 
 from disksla.config.configuration import Configuration
 from disksla.config.found_terms import find_terms
-from disksla.config.kubernetes_volumes import with_kubernetes_volumes
 from disksla.config.match_index import matches
-from disksla.config.matched import match_disks
+from disksla.config.matched import match_disks, with_kubernetes_volumes
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.config.terms_file import KubernetesVolume, TermsFile
 from disksla.disks.csi_volume import handle_hash

@@ -28,16 +28,6 @@ def a_disk(name: str = "vda", **fields: object) -> Disk:
     return Disk(name, 254, 0, **{"size_bytes": 100 * GIB, **fields})  # type: ignore[arg-type]
 
 
-def settings_with_discovery(
-    include: tuple[str, ...] = (), exclude: tuple[str, ...] = ()
-) -> Settings:
-    return Settings(
-        discovery=DiscoverySettings(
-            include=tuple(map(DevicePattern, include)), exclude=tuple(map(DevicePattern, exclude))
-        )
-    )
-
-
 def settings_with_entries(*entries: DiskEntry) -> Settings:
     return Settings(disks=entries)
 
@@ -65,21 +55,24 @@ def test_why_unwatched_by_default(disk: Disk, why: str | None) -> None:
     assert why_not_monitored(disk, Settings()) == why
 
 
-def test_include_replaces_default() -> None:
-    settings = settings_with_discovery(include=("^loop[0-3]$",))
-    assert is_monitored(a_disk("loop3"), settings)
-    assert not is_monitored(a_disk("loop30"), settings)
-    assert why_not_monitored(a_disk("vda"), settings) == "not in discovery.include"
-
-
-def test_exclude_wins_over_include() -> None:
-    settings = settings_with_discovery(include=("^vd",), exclude=("^sd", "b$"))
-    assert is_monitored(a_disk("vda"), settings)
-    assert why_not_monitored(a_disk("vdb"), settings) == "discovery.exclude[1]"
-
-
-def test_exclude_searches_unanchored() -> None:
-    assert not is_monitored(a_disk("vda"), settings_with_discovery(exclude=("d",)))
+@pytest.mark.parametrize(
+    ("include", "exclude", "name", "why"),
+    [
+        (("^loop[0-3]$",), (), "loop3", None),
+        (("^loop[0-3]$",), (), "loop30", "not in discovery.include"),
+        (("^loop[0-3]$",), (), "vda", "not in discovery.include"),
+        (("^vd",), ("^sd", "b$"), "vda", None),
+        (("^vd",), ("^sd", "b$"), "vdb", "discovery.exclude[1]"),
+        ((), ("d",), "vda", "discovery.exclude[0]"),
+    ],
+)
+def test_discovery(
+    include: tuple[str, ...], exclude: tuple[str, ...], name: str, why: str | None
+) -> None:
+    included, excluded = (tuple(map(DevicePattern, each)) for each in (include, exclude))
+    settings = Settings(discovery=DiscoverySettings(include=included, exclude=excluded))
+    assert why_not_monitored(a_disk(name), settings) == why
+    assert is_monitored(a_disk(name), settings) == (why is None)
 
 
 def test_entry_wins_over_exclude() -> None:
@@ -198,19 +191,19 @@ def test_assign_names_what_the_catalogue_does_not_expect(
     assert assignment.limits != NO_LIMITS
 
 
-def test_assign_with_an_option() -> None:
-    entry = DiskEntry(
-        match=DiskMatch(device="vda"), terms="azure.premium-ssd", options={"tier": "P30"}
-    )
-    assignment = assign(a_disk(), settings_with_entries(entry), CATALOG)
-    assert assignment.limits.rates.read_iops == 5000
-
-
-def test_assign_uses_kernel_size_by_default() -> None:
-    entry = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-ssd")
+@pytest.mark.parametrize(
+    ("fields", "read_iops"),
+    [
+        ({"terms": "azure.premium-ssd", "options": {"tier": "P30"}}, 5000),
+        ({"terms": "vk.ceph-ssd"}, 3000),  # by the kernel's size
+        ({"terms": SumTerms(iops=300.0)}, 300),
+    ],
+)
+def test_assign_without_a_size(fields: dict[str, Any], read_iops: float) -> None:
+    entry = DiskEntry(match=DiskMatch(device="vda"), **fields)
     assignment = assign(a_disk(), settings_with_entries(entry), CATALOG)
     assert assignment.size_bytes == 100 * GIB
-    assert assignment.limits == derive_limits(CATALOG["vk.ceph-ssd"], 100 * GIB)
+    assert assignment.limits.rates.read_iops == read_iops
 
 
 def test_first_matching_entry_is_found() -> None:
@@ -227,8 +220,6 @@ def test_assign_custom_terms() -> None:
     assignment = assign(a_disk(model="m"), settings_with_entries(entry), CATALOG)
     assert assignment.terms == "custom"
     assert assignment.reason == "disks[0] of the configuration matches device vda and model m"
-    assert assignment.limits.rates.read_iops == 300
-    assert assignment.limits.rates.read_bytes_per_second is None
 
 
 @pytest.mark.parametrize("rotational", [True, False, None])

@@ -22,6 +22,13 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
+def reading(path: Path, *, follows_links: bool = True) -> TermsDirectories:
+    """Return a directory whose files have been read."""
+    directories = TermsDirectories([TermsDirectory(path, follows_links)])
+    directories.read(at_once=True)
+    return directories
+
+
 def terms_of(directories: TermsDirectories) -> list[object]:
     """Return the terms of all entries."""
     return [entry.terms for file in directories.files(CATALOG) for entry in file.entries]
@@ -62,8 +69,7 @@ def test_change_is_read_when_it_has_settled(tmp_path: Path) -> None:
 
 def test_file_that_is_still_written_is_not_read(tmp_path: Path) -> None:
     path = written(tmp_path / "x.yml", GP3)
-    directories = TermsDirectories([TermsDirectory(tmp_path)])
-    directories.read(at_once=True)
+    directories = reading(tmp_path)
     for text in ("", GP2[:20], GP2[:40], GP2):
         written(path, text)
         assert not directories.read()
@@ -74,8 +80,7 @@ def test_file_that_is_still_written_is_not_read(tmp_path: Path) -> None:
 
 def test_last_good_content_is_kept(tmp_path: Path) -> None:
     path = written(tmp_path / "x.yml", GP3)
-    directories = TermsDirectories([TermsDirectory(tmp_path)])
-    directories.read(at_once=True)
+    directories = reading(tmp_path)
     for text in ("disks: [", "", "disks: 3"):
         written(path, text)
         assert not directories.read(at_once=True)
@@ -93,8 +98,7 @@ def test_last_good_content_is_kept(tmp_path: Path) -> None:
 def test_removed_file_is_forgotten(tmp_path: Path) -> None:
     path = written(tmp_path / "x.yml", GP3)
     bad = written(tmp_path / "y.yml", "disks: [")
-    directories = TermsDirectories([TermsDirectory(tmp_path)])
-    directories.read(at_once=True)
+    directories = reading(tmp_path)
     path.unlink()
     bad.unlink()
     assert directories.read()
@@ -103,8 +107,7 @@ def test_removed_file_is_forgotten(tmp_path: Path) -> None:
 
 def test_renamed_file_is_read(tmp_path: Path) -> None:
     path = written(tmp_path / "x.yml", GP3)
-    directories = TermsDirectories([TermsDirectory(tmp_path)])
-    directories.read(at_once=True)
+    directories = reading(tmp_path)
     written(tmp_path / "new", GP2).rename(path)
     directories.read()
     assert directories.read()
@@ -115,8 +118,7 @@ def test_directory_that_cannot_be_listed_keeps_its_files(tmp_path: Path) -> None
     home = tmp_path / "terms.d"
     home.mkdir()
     written(home / "x.yml", GP3)
-    directories = TermsDirectories([TermsDirectory(home)])
-    directories.read(at_once=True)
+    directories = reading(home)
     home.rename(tmp_path / "aside")
     home.write_text("not a directory")
     assert not directories.read()
@@ -136,8 +138,7 @@ def test_anything_but_a_small_file_is_a_problem(tmp_path: Path, kind: str) -> No
             path.symlink_to(tmp_path / "nothing")
         case "large":
             path.write_bytes(b"#" * (2**20 + 1))
-    directories = TermsDirectories([TermsDirectory(tmp_path)])
-    directories.read(at_once=True)
+    directories = reading(tmp_path)
     assert terms_of(directories) == []
     (problem,) = directories.problems
     assert problem.startswith(f"cannot read {path}: ")
@@ -150,8 +151,7 @@ def test_one_bad_link_hides_no_other_file(tmp_path: Path, kind: str) -> None:
     path = written(home / "a.yml", GP3)
     link = home / "b.yml"
     link.symlink_to(link if kind == "loop" else tmp_path / "nothing")
-    directories = TermsDirectories([TermsDirectory(home)])
-    directories.read(at_once=True)
+    directories = reading(home)
     (problem,) = directories.problems
     assert problem.startswith(f"cannot read {link}: ")
     assert terms_of(directories) == ["aws.gp3"]
@@ -173,8 +173,7 @@ def test_files_of_a_config_map_are_read(tmp_path: Path) -> None:
         written(home / name / "x.yml", text)
     (home / "..data").symlink_to("..1")
     (home / "x.yml").symlink_to("..data/x.yml")
-    directories = TermsDirectories([TermsDirectory(home)])
-    directories.read(at_once=True)
+    directories = reading(home)
     assert (terms_of(directories), directories.problems) == (["aws.gp3"], ())
     (home / "..new").symlink_to("..2")
     (home / "..new").rename(home / "..data")
@@ -188,8 +187,7 @@ def test_links_of_detection_are_not_followed(tmp_path: Path) -> None:
     written(home / "cloud.json", GP3)
     link = home / "link.json"
     link.symlink_to(written(tmp_path / "elsewhere.json", GP2))
-    directories = TermsDirectories([TermsDirectory(home, follows_links=False)])
-    directories.read(at_once=True)
+    directories = reading(home, follows_links=False)
     assert terms_of(directories) == ["aws.gp3"]
     assert directories.problems == (
         f"cannot read {link}: it is a link, and links are not followed in this directory",
@@ -213,8 +211,7 @@ def test_links_of_detection_are_not_followed(tmp_path: Path) -> None:
 def test_content_that_is_no_mapping_is_not_quoted(tmp_path: Path, text: str) -> None:
     """A link may lead to a key or to passwords, and anyone may read the status page."""
     path = written(tmp_path / "x.yml", text)
-    directories = TermsDirectories([TermsDirectory(tmp_path)])
-    directories.read(at_once=True)
+    directories = reading(tmp_path)
     (problem,) = directories.problems
     assert problem.startswith(f"{path}:")
     assert "SECRET" not in problem

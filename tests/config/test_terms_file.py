@@ -161,15 +161,6 @@ def test_machine_type_is_that_of_the_best_source() -> None:
     assert machine_type_of(Settings(), ()) is None
 
 
-def test_volumes_of_a_file() -> None:
-    file = file_of(
-        '{"source": "metadata", "volumes": [{"volume_handle": "h", "driver": "d",'
-        ' "persistent_volume": "pvc-1", "claim": "c", "namespace": "n", "storage_class": "s"}]}'
-    )
-    (volume,) = file.volumes
-    assert (volume.volume_handle, volume.driver, volume.claim) == ("h", "d", "c")
-
-
 def test_sizes_of_the_provider_are_added_up_where_disks_share_limits() -> None:
     """A size in the configuration may be the total of several disks; that of the API is not."""
     entry = "{{match: {{device: {}}}, api_type: pd-ssd, size: 100GiB}}"

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.detection.aws import detect_aws
-from disksla.detection.aws_signature import AwsCredentials, SignatureScope, signed
+from disksla.detection.aws_signature import AwsCredentials, signed
 from disksla.detection.findings import Detected
 from disksla.exchange.exchange import ExchangeError, Request, Response
-from support.exchanges import Answer, answered, reply
+from support.exchanges import Answer, answered, disks_of, reply
 
 NOW = dt.datetime(2026, 9, 21, 14, 13, 20, tzinfo=dt.UTC)
 KEYS = {"AccessKeyId": "ASIAKEY", "SecretAccessKey": "S3CRET", "Token": "T0KEN"}
@@ -62,9 +62,7 @@ def test_signature_is_that_of_the_documented_example() -> None:
     url = "https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08"
     keys = AwsCredentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
     moment = dt.datetime(2015, 8, 30, 12, 36, tzinfo=dt.UTC)
-    request = signed(
-        Request("x", "api", "GET", url, content), keys, SignatureScope("us-east-1", "iam"), moment
-    )
+    request = signed(Request("x", "api", "GET", url, content), keys, "us-east-1/iam", moment)
     assert request.headers["authorization"] == (
         "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request,"
         " SignedHeaders=content-type;host;x-amz-date,"
@@ -137,8 +135,7 @@ def test_absent_provisioned_value_is_unknown_and_hides_no_other() -> None:
     detected, _ = run(
         *METADATA, *ROLE, page(volume(volumeId="vol-2", volumeType="gp3", iops=0), good)
     )
-    assert detected.api is not None
-    [disk], [problem] = detected.api.disks, detected.problems
+    [disk], [problem] = disks_of(detected.api), detected.problems
     assert (disk.volume, disk.size_bytes) == ("vol-1", None)
     assert problem.reason == "not_found"
     assert "vol-2 of type gp3 has no iops or throughput" in problem.message

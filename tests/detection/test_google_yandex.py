@@ -14,7 +14,7 @@ from disksla.detection.google import detect_google
 from disksla.detection.yandex import detect_yandex
 from disksla.exchange.exchange import Request, Response
 from disksla.units import GIB, MIB
-from support.exchanges import Answer, answered, reply
+from support.exchanges import Answer, answered, disks_of, reply
 
 FLAVOR = {"metadata-flavor": "Google"}
 ZONE = "projects/123/zones/europe-west3-a"
@@ -72,12 +72,12 @@ def yandex(*answers: Answer) -> tuple[Detected, list[Request]]:
 
 def test_google_metadata_alone() -> None:
     found, requests = google(instance(*DISKS), metadata("", 404))
-    assert found.metadata is not None
-    assert found.metadata.disks == (
+    assert disks_of(found.metadata) == (
         CloudDisk("boot", "PERSISTENT-BALANCED"),
         CloudDisk("data", "HYPERDISK-BALANCED"),
         CloudDisk("local-ssd-0", "LOCAL-SSD"),
     )
+    assert found.metadata is not None
     assert found.metadata.incomplete == {"data"}
     assert found.machine_type == "n2-standard-8"
     assert [(each.source, each.reason) for each in found.problems] == [
@@ -110,8 +110,7 @@ def test_google_api() -> None:
         disk("hyperdisk-next", sizeGb="10", provisionedThroughput="40"),
     )
     assert found.problems == ()
-    assert found.api is not None
-    assert found.api.disks == (
+    assert disks_of(found.api) == (
         CloudDisk("boot", "pd-balanced", 100 * GIB),
         CloudDisk("data", "hyperdisk-balanced", 500 * GIB, 6000, 300 * MIB),
         CloudDisk("local-ssd-0", "SCRATCH", 375 * GIB),
@@ -196,8 +195,7 @@ def test_yandex() -> None:
         reply({"id": "epdlog", "typeId": "network-ssd-nonreplicated"}),
     )
     assert found.problems == ()
-    assert found.api is not None
-    assert found.api.disks == (
+    assert disks_of(found.api) == (
         CloudDisk("epdboot", "network-hdd", 10 * GIB),
         CloudDisk("data", "network-ssd", 100 * GIB),
         CloudDisk("epdlog", "network-ssd-nonreplicated"),

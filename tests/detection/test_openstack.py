@@ -14,7 +14,7 @@ from disksla.detection.openstack import OpenstackCredentials, detect_openstack
 from disksla.errors import DiskslaError
 from disksla.exchange.exchange import Request, Response
 from disksla.units import GIB
-from support.exchanges import Answer, answered, reply
+from support.exchanges import Answer, answered, disks_of, reply
 
 SERVER = "d8e02d56-2648-49a3-bf97-6be8f1204f38"
 CREDENTIALS = OpenstackCredentials("https://keystone.example:5000/v3", "id", "S3CRET", "R1")
@@ -69,8 +69,7 @@ def test_volumes_of_all_pages_that_are_attached_to_this_server() -> None:
         page(volume("a1"), volume("b2", server=None), more=True),
         page(volume("c3", "high iops"), volume("d4", server="e-other"), volume("e5", None)),
     )
-    assert found.api is not None
-    assert found.api.disks == (
+    assert disks_of(found.api) == (
         CloudDisk("a1", "ceph-ssd", 100 * GIB),
         CloudDisk("c3", "high iops", 100 * GIB),
     )

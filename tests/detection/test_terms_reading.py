@@ -9,7 +9,6 @@ from disksla.config.terms_file import TermsContent
 from disksla.detection import encode_terms_file, terms_file
 from disksla.detection.findings import CloudDisk, Detected, DetectionProblem, Listing
 from disksla.schema.yaml_file import parse_record
-from disksla.units import GIB, MIB
 from support.simulated_host import CATALOG
 
 NOW = dt.datetime(2026, 11, 23, 1, 2, 3, tzinfo=dt.UTC)
@@ -56,14 +55,6 @@ def test_what_was_found_out_is_read(
         assert entry.iops == disk.iops
         assert entry.bytes_per_second == disk.bytes_per_second
         assert (entry.caching, dict(entry.options)) == (disk.caching, disk.options)
-
-
-def test_size_and_bandwidth_of_a_real_volume() -> None:
-    disk = CloudDisk("vol-1", "gp3", 500 * GIB, 6000, 250 * MIB)
-    detected = Detected("aws", "EC2", None, None, Listing((disk,)))
-    written = encode_terms_file(terms_file(detected, None, NOW))
-    file = parse_record(written, "cloud.json", TermsContent, {}).to_file("f", CATALOG, 0.0)
-    assert file.entries[0].bytes_per_second == 250 * MIB
 
 
 def test_attempt_that_found_nothing_has_no_age() -> None:

@@ -1,9 +1,9 @@
 """How busy a disk is between two readings of its counters."""
 
 from disksla.disks.busy import Activity, activity_between
-from disksla.limits.cost_model import DirectionLimits, separate_charges
+from disksla.limits.cost_model import Rates, separate_charges
 
-CHARGES = separate_charges(DirectionLimits(1000.0, 100e6), DirectionLimits(500.0, 100e6))
+CHARGES = separate_charges(Rates(1000.0, 500.0, 100e6, 100e6))
 BEFORE = (100, 5, 800, 10, 50, 2, 400, 20, 1000, 5)
 
 

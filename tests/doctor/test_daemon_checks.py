@@ -39,32 +39,22 @@ def test_daemon_that_does_not_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
+    ("answers", "status", "words"),
     [
-        (400, "HTTPS"),
-        (401, "password"),
-        (404, "no such page"),
-        (429, "rate limit"),
-        (503, "scrapes"),
-        (500, "500"),
+        ({"metrics_status": 400}, "note", "HTTPS"),
+        ({"metrics_status": 401}, "note", "password"),
+        ({"metrics_status": 404}, "note", "no such page"),
+        ({"metrics_status": 429}, "note", "rate limit"),
+        ({"metrics_status": 503}, "note", "scrapes"),
+        ({"metrics_status": 500}, "note", "500"),
+        ({"unseen": "it requires a certificate"}, "note", "it requires a certificate"),
+        ({}, "wrong", "it is not disksla"),
     ],
 )
-def test_metrics_that_are_not_shown(status: int, words: str) -> None:
-    found = only(daemon(metrics_status=status, samples=()))
-    assert found.status == "note"
+def test_metrics_that_are_not_shown(answers: dict[str, object], status: str, words: str) -> None:
+    found = only(daemon(samples=(), **answers))
+    assert found.status == status
     assert words in found.found
-
-
-def test_answer_that_cannot_be_read() -> None:
-    found = only(daemon(unseen="it requires a client certificate"))
-    assert found.status == "note"
-    assert "it requires a client certificate" in found.found
-
-
-def test_another_program() -> None:
-    found = only(daemon(samples=()))
-    assert found.status == "wrong"
-    assert "it is not disksla" in found.found
 
 
 @pytest.mark.parametrize("text", ["not ready: the disks have not been sampled yet", ""])

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.core import Sample
@@ -22,7 +21,7 @@ from disksla.doctor.facts import (
     StateFacts,
     WebFacts,
 )
-from support.machine_facts import DISK, HEALTHY, SETTINGS, UNIT, configured, machine, results
+from support.machine_facts import DISK, HEALTHY, SETTINGS, UNIT, configured, machine
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "exporter" / "disksla" / "doctor"
@@ -112,11 +111,6 @@ def test_groups_with_problems_are_last() -> None:
         CheckResult(check="state.c", status="note", found=""),
     ]
     assert [name for name, _ in in_groups(found)] == ["disks", "state", "kernel"]
-
-
-@pytest.mark.parametrize("group", GROUPS)
-def test_ids_of_checks_have_their_group(group: str) -> None:
-    assert all(each.check.startswith(f"{group}.") for each in results(HEALTHY, f"{group}."))
 
 
 def test_document_has_the_ids_of_all_checks() -> None:

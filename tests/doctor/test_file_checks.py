@@ -4,7 +4,7 @@ import pytest
 
 from disksla.doctor.facts import AccessFacts, ConfigurationFacts, StateFacts, WebFacts
 from disksla.units import MIB
-from support.machine_facts import HEALTHY, configured, machine, result, results
+from support.machine_facts import HEALTHY, machine, result, results
 
 CONFIGURATION = HEALTHY.configuration.configuration
 STATE = "/var/lib/disksla"
@@ -109,7 +109,3 @@ def test_state_directory(
 def test_space(free_mib: int, status: str) -> None:
     facts = machine(state=StateFacts(STATE, None, free_mib * MIB))
     assert result(facts, "state.space").status == status
-
-
-def test_defaults_are_a_configuration() -> None:
-    assert results(machine(configuration=configured("")), "configuration.file")[0].status == "ok"

@@ -5,8 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.doctor.facts import UnitFacts
-from disksla.doctor.unit import parse_unit
+from disksla.doctor.facts import UnitFacts, parse_unit
 
 SYSTEMD = Path(__file__).resolve().parents[2] / "systemd"
 UNIT = (SYSTEMD / "disksla-exporter.service").read_text(encoding="utf-8")

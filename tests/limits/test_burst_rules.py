@@ -31,43 +31,9 @@ TO_3000 = TokenBuckets(
 )
 
 
-def base(units: int) -> Rates:
-    return Rates(300.0 * units, 300.0 * units, 30.0 * units, None)
-
-
-@pytest.mark.parametrize(
-    ("size_gib", "units", "iops", "bandwidth", "capacity_s", "fill"),
-    [
-        (1, 1, 1200, 120, 5400, 0.125),
-        (256, 1, 1200, 120, 5400, 0.125),
-        (257, 2, 1200, 120, 1800, 0.041667),
-        (768, 3, 1197, 119.7, 594, 0.01375),
-    ],
-)
-def test_unit_boost_of_small_disk(
-    size_gib: int, units: int, iops: float, bandwidth: float, capacity_s: float, fill: float
-) -> None:
-    burst = burst_for(BOOST, size_gib * GIB, base(units))
-    assert burst is not None
-    (bucket,) = burst.buckets
-    assert (burst.rates.read_iops, burst.rates.write_iops) == (iops, iops)
-    assert burst.rates.read_bytes_per_second == pytest.approx(bandwidth)
-    assert burst.rates.write_bytes_per_second is None
-    assert (bucket.resource, bucket.initial_share) == ("service_seconds", 1.0)
-    assert bucket.drain == "excess"
-    assert (bucket.base_per_second, bucket.peak_per_second) == (1.0, iops / (300 * units))
-    assert bucket.capacity == pytest.approx(capacity_s)
-    assert bucket.fill_per_second == pytest.approx(fill, abs=5e-7)
-
-
-@pytest.mark.parametrize("units", [4, 5, 100])
-def test_unit_boost_is_absent_at_level(units: int) -> None:
-    assert burst_for(BOOST, units * 256 * GIB, base(units)) is None
-
-
 @given(st.integers(1, 768))
 def test_unit_boost_credits_refill_in_time(size_gib: int) -> None:
-    burst = burst_for(BOOST, size_gib * GIB, base(1))
+    burst = burst_for(BOOST, size_gib * GIB, Rates(300.0, 300.0, 30.0))
     assert burst is not None
     (bucket,) = burst.buckets
     assert bucket.capacity / bucket.fill_per_second == pytest.approx(43200)

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from disksla.limits.cost_model import (
     Additive,
     Charge,
-    DirectionLimits,
+    Rates,
     Work,
     chunked,
-    enforced_cost,
+    enforced_charges,
     load_ratio,
-    published_cost,
+    published_charges,
     separate_charges,
-    service_charges,
     service_constants,
     shared_charges,
 )
@@ -24,7 +23,8 @@ from disksla.units import KIB, MIB
 
 ADDITIVE = Additive(small_bytes=4 * KIB, large_bytes=4 * MIB)
 IOPS = st.integers(1, 100_000)
-DIRECTIONS = st.builds(DirectionLimits, st.none() | IOPS, st.none() | st.integers(4 * KIB, 2**32))
+_BANDWIDTHS = st.none() | st.integers(4 * KIB, 2**32)
+RATES = st.builds(Rates, st.none() | IOPS, st.none() | IOPS, _BANDWIDTHS, _BANDWIDTHS)
 COUNTS = st.integers(0, 10**6)
 BYTES = st.integers(0, 2**40)
 WINDOWS = st.tuples(COUNTS, COUNTS, BYTES, BYTES)
@@ -33,13 +33,11 @@ WINDOWS = st.tuples(COUNTS, COUNTS, BYTES, BYTES)
 @st.composite
 def all_charges(draw: st.DrawFn) -> tuple[Charge, ...]:
     """Return the charges of any cost model for any limits."""
-    read, write = draw(DIRECTIONS), draw(DIRECTIONS)
-    separate, shared = separate_charges(read, write), shared_charges(read, write)
-    published = service_charges(published_cost(read), published_cost(write))
-    enforced = service_charges(enforced_cost(read, ADDITIVE), enforced_cost(write, ADDITIVE))
-    chunks = draw(st.integers(1, 2**20))
-    models = [separate, shared, published, enforced, chunked(separate, chunks)]
-    return draw(st.sampled_from([*models, chunked(shared, chunks)]))
+    rates, chunks = draw(RATES), draw(st.integers(1, 2**20))
+    separate, shared = separate_charges(rates), shared_charges(rates)
+    of_time = [published_charges(rates), enforced_charges(rates, ADDITIVE)]
+    models = [separate, shared, *of_time, chunked(separate, chunks), chunked(shared, chunks)]
+    return draw(st.sampled_from(models))
 
 
 @given(all_charges(), WINDOWS, WINDOWS)
@@ -68,33 +66,26 @@ def test_load_without_charges_is_none() -> None:
 
 
 def test_load_of_idle_window_is_zero() -> None:
-    assert (
-        load_ratio(
-            separate_charges(DirectionLimits(300, None), DirectionLimits(300, None)), 1, 0, 0, 0, 0
-        )
-        == 0
-    )
+    assert load_ratio(separate_charges(Rates(300, 300)), 1, 0, 0, 0, 0) == 0
 
 
 @given(IOPS, IOPS, st.floats(0.001, 100))
 def test_load_at_limit_is_one(read_iops: int, write_iops: int, seconds: float) -> None:
-    read, write = DirectionLimits(read_iops, 1e9), DirectionLimits(write_iops, 1e9)
-    for charges in (separate_charges(read, write), shared_charges(read, write)):
+    rates = Rates(read_iops, write_iops, 1e9, 1e9)
+    for charges in (separate_charges(rates), shared_charges(rates)):
         at_limit = load_ratio(charges, seconds, read_iops * seconds, 0, 0, 0)
         assert at_limit == pytest.approx(1.0)
         assert load_ratio(charges, seconds, 0, 0, 0, 1e9 * seconds) == pytest.approx(1.0)
 
 
 def test_separate_and_shared_charges_of_mixed_load() -> None:
-    read, write = DirectionLimits(1000, None), DirectionLimits(500, None)
-    half_each = (1.0, 500, 250, 0, 0)
-    assert load_ratio(separate_charges(read, write), *half_each) == pytest.approx(0.5)
-    assert load_ratio(shared_charges(read, write), *half_each) == pytest.approx(1.0)
+    rates, half_each = Rates(1000, 500), (1.0, 500, 250, 0, 0)
+    assert load_ratio(separate_charges(rates), *half_each) == pytest.approx(0.5)
+    assert load_ratio(shared_charges(rates), *half_each) == pytest.approx(1.0)
 
 
 def test_separate_charges_are_one_per_limit() -> None:
-    charges = separate_charges(DirectionLimits(1000, 2000), DirectionLimits(None, 4000))
-    assert charges == (
+    assert separate_charges(Rates(1000, None, 2000, 4000)) == (
         Charge("iops", read_s=1 / 1000),
         Charge("bandwidth", read_byte_s=1 / 2000),
         Charge("bandwidth", written_byte_s=1 / 4000),
@@ -105,9 +96,7 @@ def test_separate_charges_are_one_per_limit() -> None:
 def test_chunks_are_maximum_of_requests_and_bytes_per_chunk(
     reads: int, writes: int, read_bytes: int, written_bytes: int, chunk_bytes: int
 ) -> None:
-    charges = chunked(
-        shared_charges(DirectionLimits(100, None), DirectionLimits(50, None)), chunk_bytes
-    )
+    charges = chunked(shared_charges(Rates(100, 50)), chunk_bytes)
     read_chunks = max(reads, read_bytes / chunk_bytes)
     written_chunks = max(writes, written_bytes / chunk_bytes)
     load = load_ratio(charges, 1.0, reads, writes, read_bytes, written_bytes)
@@ -115,7 +104,7 @@ def test_chunks_are_maximum_of_requests_and_bytes_per_chunk(
 
 
 def test_chunks_do_not_change_bandwidth_charges() -> None:
-    bandwidth = separate_charges(DirectionLimits(None, 1e6), DirectionLimits(None, 1e6))
+    bandwidth = separate_charges(Rates(None, None, 1e6, 1e6))
     assert chunked(bandwidth, 4096) == bandwidth
 
 
@@ -141,9 +130,9 @@ def test_service_constants_with_unbounded_bandwidth() -> None:
 @given(st.integers(100, 100_000), st.floats(1.1, 50))
 def test_enforced_cost_reaches_both_limits(iops: int, surplus: float) -> None:
     bytes_per_second = math.ceil(iops * ADDITIVE.small_bytes * surplus)
-    cost = enforced_cost(DirectionLimits(iops, bytes_per_second), ADDITIVE)
-    small_s = cost.request_s + ADDITIVE.small_bytes * cost.byte_s
-    large_s = cost.request_s + ADDITIVE.large_bytes * cost.byte_s
+    [cost] = enforced_charges(Rates(iops, None, bytes_per_second), ADDITIVE)
+    small_s = cost.read_s + ADDITIVE.small_bytes * cost.read_byte_s
+    large_s = cost.read_s + ADDITIVE.large_bytes * cost.read_byte_s
     assert 1 / small_s == pytest.approx(iops, rel=0.01)  # the constants are whole numbers
     assert ADDITIVE.large_bytes / large_s == pytest.approx(bytes_per_second, rel=0.01)
 
@@ -152,14 +141,15 @@ def test_enforced_cost_reaches_both_limits(iops: int, surplus: float) -> None:
 def test_published_cost_is_not_below_enforced_cost(
     iops: int, surplus: float, size_bytes: int
 ) -> None:
-    limits = DirectionLimits(iops, math.ceil(iops * ADDITIVE.small_bytes * surplus))
-    published, enforced = published_cost(limits), enforced_cost(limits, ADDITIVE)
-    promised_s = published.request_s + size_bytes * published.byte_s
-    assert promised_s >= (enforced.request_s + size_bytes * enforced.byte_s) * (1 - 1e-12)
+    rates = Rates(None, iops, None, math.ceil(iops * ADDITIVE.small_bytes * surplus))
+    work = Work(writes=1, written_bytes=size_bytes)
+    [published], [enforced] = published_charges(rates), enforced_charges(rates, ADDITIVE)
+    assert work.cost_s(published) >= work.cost_s(enforced) * (1 - 1e-12)
 
 
 def test_enforced_cost_without_iops_charges_bytes() -> None:
-    assert enforced_cost(DirectionLimits(None, 1e6), ADDITIVE) == (0.0, 1e-6)
+    charges = enforced_charges(Rates(None, None, 1e6), ADDITIVE)
+    assert charges == (Charge("service", read_byte_s=1e-6),)
 
 
 def test_additive_rejects_equal_sizes() -> None:
@@ -172,7 +162,7 @@ def test_work_adds_up() -> None:
 
 
 def test_load_of_work_is_that_of_the_fullest_limit() -> None:
-    charges = separate_charges(DirectionLimits(1000.0, 100e6), DirectionLimits(500.0, 100e6))
+    charges = separate_charges(Rates(1000.0, 500.0, 100e6, 100e6))
     work = Work(500, 400, 10**6, 10**6)
     assert work.load(charges, 1.0) == pytest.approx(0.8)
     assert max(work.cost_s(charge) for charge in charges) == pytest.approx(0.8)

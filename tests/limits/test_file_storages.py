@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
 from disksla.limits.catalog import load_catalog
-from disksla.limits.cost_model import (
-    Charge,
-    DirectionLimits,
-    Metered,
-    Work,
-    metered,
-    shared_charges,
-)
+from disksla.limits.cost_model import Charge, Metered, Work, metered, shared_charges
 from disksla.limits.derivation import client_text, derivation
 from disksla.limits.derive import beyond_bounds, beyond_sizes, derive_limits
 from disksla.limits.limits import Limits, Rates
@@ -389,9 +382,7 @@ def test_sizes_are_bounded() -> None:
 
 
 METERED = Metered(4 * KIB, 3)
-CHARGES = metered(
-    shared_charges(DirectionLimits(None, 30.0 * MIB), DirectionLimits(None, 10.0 * MIB)), METERED
-)
+CHARGES = metered(shared_charges(Rates(None, None, 30.0 * MIB, 10.0 * MIB)), METERED)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from disksla.config.settings import Settings
 from disksla.config.settings_file import terms_directories
-from disksla.doctor.unit import parse_unit
+from disksla.doctor.facts import parse_unit
 from support.daemon_process import DISKSLA
 
 SYSTEMD = Path(__file__).resolve().parent.parent.parent / "systemd"

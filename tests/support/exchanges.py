@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from disksla.detection.findings import CloudDisk, Listing
 from disksla.exchange.exchange import ExchangeError, Exchanges, Request, Response, T
 
 RECEIVED_S = 1_790_000_000.0
@@ -22,6 +23,12 @@ def reply(
 
 
 Answer = Response | ExchangeError
+
+
+def disks_of(listing: Listing | None) -> tuple[CloudDisk, ...]:
+    """Return the disks of a source that answered."""
+    assert listing is not None
+    return listing.disks
 
 
 def answered(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.fio.result import DirectionResult, FioResult
-from disksla.limits.cost_model import DirectionLimits, Work, separate_charges
+from disksla.limits.cost_model import Rates, Work, separate_charges
 from disksla.verification.other_load import (
     journal_writes,
     other_share,
@@ -13,7 +13,7 @@ from disksla.verification.other_load import (
     transferred_by,
 )
 
-CHARGES = separate_charges(DirectionLimits(1000.0, 100e6), DirectionLimits(500.0, 100e6))
+CHARGES = separate_charges(Rates(1000.0, 500.0, 100e6, 100e6))
 COUNTERS = (100, 5, 800, 10, 50, 2, 400, 20)
 
 

@@ -4,8 +4,7 @@ from disksla.config.configuration import Configuration, ConfigurationText
 from disksla.config.disk_name import find_disk, in_order, is_below
 from disksla.config.fields import parse_disk_size
 from disksla.config.found_terms import UnusedEntry, find_terms, shadowed_entries, unused_entries
-from disksla.config.kubernetes_volumes import with_kubernetes_volumes
-from disksla.config.matched import Matched, changes, match_disks
+from disksla.config.matched import Matched, changes, match_disks, with_kubernetes_volumes
 from disksla.config.matching import (
     CUSTOM_TERMS,
     Assignments,
@@ -31,4 +30,4 @@ from disksla.config.settings import (
     Settings,
     detected_directory,
 )
-from disksla.config.terms_file import TermsFile, TermsProblem
+from disksla.config.terms_file import TermsFile

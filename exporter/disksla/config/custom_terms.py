@@ -1,6 +1,6 @@
 """Custom terms: rates written out in the configuration instead of an id of the catalogue."""
 
-from typing import Annotated, assert_never
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -8,6 +8,7 @@ from disksla.config.fields import Iops
 from disksla.limits import (
     USUAL_IOPS_CONDITIONS,
     Bucket,
+    BudgetKind,
     Burst,
     Conditions,
     LatencyKind,
@@ -56,13 +57,14 @@ class _CustomTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
 class SumTerms(_CustomTerms, frozen=True, tag="sum", kw_only=True):
     """Reads and writes together have one limit."""
 
+    budget: ClassVar[BudgetKind] = "sum"
     iops: Iops | None = None
     bytes_per_second: BytesPerSecond | None = msgspec.field(default=None, name="bandwidth")
     burst: SumBurst | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError if there is no rate, or the burst is not above the baseline."""
-        _check(self, self.iops, self.bytes_per_second)
+        _check(self)
         if self.burst is None:
             return
         for key, base, peak in (
@@ -74,10 +76,16 @@ class SumTerms(_CustomTerms, frozen=True, tag="sum", kw_only=True):
                     f"found burst.{key} without a lower {key}; expected both, the burst higher"
                 )
 
+    @property
+    def rates(self) -> Rates:
+        """The limits, the same for reads and for writes."""
+        return _shared(self.iops, self.bytes_per_second)
+
 
 class SeparateTerms(_CustomTerms, frozen=True, tag="separate", kw_only=True):
     """Reads and writes have separate limits."""
 
+    budget: ClassVar[BudgetKind] = "separate"
     read_iops: Iops | None = None
     write_iops: Iops | None = None
     read_bytes_per_second: BytesPerSecond | None = msgspec.field(
@@ -89,8 +97,12 @@ class SeparateTerms(_CustomTerms, frozen=True, tag="separate", kw_only=True):
 
     def __post_init__(self) -> None:
         """Raise ValueError if there is no rate."""
-        _check(
-            self,
+        _check(self)
+
+    @property
+    def rates(self) -> Rates:
+        """The limits."""
+        return Rates(
             self.read_iops,
             self.write_iops,
             self.read_bytes_per_second,
@@ -101,13 +113,21 @@ class SeparateTerms(_CustomTerms, frozen=True, tag="separate", kw_only=True):
 class TimeSharedTerms(SeparateTerms, frozen=True, tag="time_shared"):
     """Reads and writes share the disk's time: r/R + w/W <= 1."""
 
+    budget: ClassVar[BudgetKind] = "time_shared"
+
 
 CustomTerms = SumTerms | SeparateTerms | TimeSharedTerms
 
 
 def custom_limits(terms: CustomTerms) -> Limits:
     """Return the limits of custom terms, which do not depend on the size of the disk."""
-    limits = _limits(terms)
+    limits = build_limits(
+        terms.rates,
+        terms.budget,
+        terms.latency_s,
+        (terms.latency_kind or "guaranteed") if terms.latency_s is not None else None,
+        _burst(terms) if isinstance(terms, SumTerms) else None,
+    )
     if terms.queue_depth is None and terms.request_bytes is None:
         return limits
     request_bytes = terms.request_bytes or USUAL_IOPS_CONDITIONS.request_bytes
@@ -116,35 +136,11 @@ def custom_limits(terms: CustomTerms) -> Limits:
     )
 
 
-def _limits(terms: CustomTerms) -> Limits:
-    latency_kind = terms.latency_kind or "guaranteed"
-    kind = latency_kind if terms.latency_s is not None else None
-    match terms:
-        case SumTerms():
-            rates = _shared(terms.iops, terms.bytes_per_second)
-            return build_limits(rates, "sum", terms.latency_s, kind, _burst(terms))
-        case TimeSharedTerms():
-            return build_limits(_rates(terms), "time_shared", terms.latency_s, kind)
-        case SeparateTerms():
-            return build_limits(_rates(terms), "separate", terms.latency_s, kind)
-        case _:
-            assert_never(terms)
-
-
-def _check(terms: _CustomTerms, *rates: float | None) -> None:
-    if all(rate is None for rate in rates):
+def _check(terms: CustomTerms) -> None:
+    if terms.rates == Rates():
         raise ValueError("found no rate; expected at least one rate of IOPS or bandwidth")
     if terms.latency_kind is not None and terms.latency_s is None:
         raise ValueError("found latency_kind without latency; expected both")
-
-
-def _rates(terms: SeparateTerms) -> Rates:
-    return Rates(
-        terms.read_iops,
-        terms.write_iops,
-        terms.read_bytes_per_second,
-        terms.write_bytes_per_second,
-    )
 
 
 def _burst(terms: SumTerms) -> Burst | None:

@@ -3,15 +3,16 @@
 The daemon makes it outside of the sampler's thread, where it takes as long as it takes.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
 from disksla.config.configuration import Configuration
 from disksla.config.found_terms import UnusedEntry, find_all
-from disksla.config.kubernetes_volumes import with_kubernetes_volumes
 from disksla.config.matching import Assignments, assign_found
-from disksla.disks import Disk, with_paths
+from disksla.config.terms_file import KubernetesVolume, TermsFile
+from disksla.disks import CsiVolume, Disk, handle_hash, with_paths, with_volume
 from disksla.limits import UNKNOWN_TERMS
 
 MOST_NAMED = 5
@@ -96,3 +97,37 @@ def _counts(matched: Matched) -> dict[str, int]:
     """Return how many disks are monitored, and how many of them are of unknown type."""
     terms = [assignment.terms for assignment in matched.assignments.monitored.values()]
     return {"disks": len(terms), "unknown_type": terms.count(UNKNOWN_TERMS)}
+
+
+def with_kubernetes_volumes(
+    disks: Iterable[Disk], terms_files: Iterable[TermsFile]
+) -> tuple[Disk, ...]:
+    """Return the disks with their volumes, claims and storage classes, where a file has them.
+
+    A volume is recognised by its handle or the hash of it, and in block mode, where kubelet shows
+    neither, by the name of the PersistentVolume. Of several files, the first that has it counts.
+    """
+    volumes = [volume for file in reversed(tuple(terms_files)) for volume in file.volumes]
+    by_hash = {handle_hash(volume.volume_handle): volume for volume in volumes}
+    by_name = {volume.persistent_volume: volume for volume in volumes if volume.persistent_volume}
+
+    def described(disk: Disk) -> Disk:
+        if disk.volume_handle is not None:
+            volume = by_hash.get(handle_hash(disk.volume_handle))
+        elif disk.volume_handle_hash is not None:
+            volume = by_hash.get(disk.volume_handle_hash)
+        else:
+            volume = by_name.get(disk.persistent_volume or "")
+        return disk if volume is None else _with_volume(disk, volume)
+
+    return tuple(map(described, disks)) if volumes else tuple(disks)
+
+
+def _with_volume(disk: Disk, volume: KubernetesVolume) -> Disk:
+    name = volume.persistent_volume or disk.persistent_volume
+    return msgspec.structs.replace(
+        with_volume(disk, CsiVolume(volume.driver, volume.volume_handle, name)),
+        claim=volume.claim,
+        namespace=volume.namespace,
+        storage_class=volume.storage_class,
+    )

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from disksla.config.custom_terms import SeparateTerms, SumTerms, TimeSharedTerms
+from disksla.config.custom_terms import CustomTerms
 from disksla.config.fields import (
     CATALOG_ID,
     CRONTAB,
@@ -136,7 +136,7 @@ class DiskValues(Strict, frozen=True, kw_only=True):
 class DiskEntry(DiskValues, frozen=True, kw_only=True):
     """The terms of the matching disks."""
 
-    terms: Annotated[str, CATALOG_ID] | SumTerms | SeparateTerms | TimeSharedTerms
+    terms: Annotated[str, CATALOG_ID] | CustomTerms
 
     def __post_init__(self) -> None:
         """Raise ValueError for provisioned rates or options together with custom terms."""
@@ -156,7 +156,7 @@ class MachineSettings(Strict, frozen=True):
     """Machine type of the provider of the disks."""
     vcpus: Annotated[int, whole_number(1, 10_000)] | None = None
     """Where limits follow from them; None for the CPUs that the kernel has."""
-    limits: SumTerms | SeparateTerms | TimeSharedTerms | None = None
+    limits: CustomTerms | None = None
     """The limits of all volumes together, written out."""
     exclude: tuple[Regex, ...] = ()
     """Kernel names of disks that no limit of the machine is over, such as local ones."""

@@ -167,7 +167,6 @@ def _read_machines(
 
 
 def _providers(settings: Settings, terms_files: tuple[TermsFile, ...]) -> set[str]:
-    """Return the providers of all entries."""
     entries = [*settings.disks, *(entry for file in terms_files for entry in file.entries)]
     terms = [entry.terms for entry in entries if isinstance(entry.terms, str)]
     of_files = {file.provider for file in terms_files if file.provider is not None}

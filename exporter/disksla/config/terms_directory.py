@@ -16,7 +16,7 @@ from disksla.config.settings_file import (
 from disksla.config.terms_file import TermsContent, TermsFile, in_order
 from disksla.errors import DiskslaError
 from disksla.limits import Catalog, TermsSource
-from disksla.schema.yaml_file import open_file, parse_record, read_bounded
+from disksla.schema.yaml_file import parse_record, read_file
 
 SUFFIXES = (".json", ".yaml", ".yml")
 MOST_FILES = 100
@@ -109,7 +109,7 @@ class TermsDirectories:
             has_settled = at_once or self._seen.get(path) == version
             if has_settled and self._read.get(path) != version:
                 self._read[path] = version
-                self._read_file(path, follow_link=follows_links[path.parent])
+                self._read_file(path, version, follow_link=follows_links[path.parent])
         self._seen = seen
         new = [path for path, text in self._problems.items() if problems.get(path) != text]
         self._failed["file", "invalid"] += len(new)
@@ -117,15 +117,15 @@ class TermsDirectories:
         self._failed.clear()
         return self._contents != before
 
-    def _read_file(self, path: Path, *, follow_link: bool) -> None:
+    def _read_file(self, path: Path, version: _Version, *, follow_link: bool) -> None:
         try:
-            content = read_content(path, follow_link=follow_link)
+            content = _read(path, follow_link=follow_link)
         except DiskslaError as error:
             self._problems[path] = str(error)
             return
         self._problems.pop(path, None)
-        self._contents[path] = content
-        for problem in content.content.problems:
+        self._contents[path] = _Content(content, version.modified_ns / 1e9)
+        for problem in content.problems:
             self._failed[problem.source, problem.reason] += 1
 
 
@@ -149,22 +149,15 @@ def read_with_terms(config_file: Path | None) -> tuple[Configuration, tuple[str,
     return with_terms_files(configuration, files), problems
 
 
-def read_content(path: Path, *, follow_link: bool = True) -> _Content:
+def _read(path: Path, *, follow_link: bool) -> TermsContent:
     """Return the content of a file.
 
     Raise one DiskslaError that lists every problem, a line each, as `read_settings` does.
     """
-    try:
-        with open_file(path, follow_link=follow_link) as file:
-            modified_timestamp_s = os.fstat(file.fileno()).st_mtime
-            data = read_bounded(file)
-    except OSError as error:
-        raise DiskslaError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise DiskslaError(f"cannot read {path}: it {error}") from error
+    data = read_file(path, follow_link=follow_link)
     if not data.strip():
         raise DiskslaError(f"{path}:1: found an empty file; expected disks, or no file")
-    return _Content(parse_record(data, str(path), TermsContent, {}), modified_timestamp_s)
+    return parse_record(data, str(path), TermsContent, {})
 
 
 def _versions(directory: Path, *, follow_links: bool) -> dict[Path, _Version]:

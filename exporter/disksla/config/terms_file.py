@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from disksla.config.custom_terms import SeparateTerms, SumTerms, TimeSharedTerms
+from disksla.config.custom_terms import CustomTerms
 from disksla.config.fields import CATALOG_ID
 from disksla.config.settings import DiskEntry, DiskValues, Strict
 from disksla.errors import ExchangeReason
@@ -38,7 +38,7 @@ _ApiType = Annotated[str, CATALOG_ID]
 class _Entry(DiskValues, frozen=True):
     """The terms of the matching disks, or the provider's name of their type."""
 
-    terms: Annotated[str, CATALOG_ID] | SumTerms | SeparateTerms | TimeSharedTerms | None = None
+    terms: Annotated[str, CATALOG_ID] | CustomTerms | None = None
     provider: Text | None = None
     """The provider of the type; None for that of the file."""
     api_type: _ApiType | None = None

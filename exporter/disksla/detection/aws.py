@@ -11,16 +11,19 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from disksla.detection.aws_signature import AwsCredentials, SignatureScope, signed
+from disksla.detection.aws_signature import AwsCredentials, signed
 from disksla.detection.findings import (
     OF_ONE_DISK,
     CloudDisk,
     Detected,
     Listing,
     Metadata,
+    amount,
     detect,
     each_disk,
+    needed_text,
     problem,
+    text_in,
 )
 from disksla.errors import ExchangeReason
 from disksla.exchange import (
@@ -36,9 +39,7 @@ from disksla.exchange import (
     failure,
     get_response,
     pages,
-    plain_text,
     query_string,
-    whole_number,
 )
 from disksla.units import GIB, MIB
 
@@ -80,6 +81,7 @@ PROVISIONED: dict[str, tuple[str, ...]] = {
     "io2": ("iops",),
 }
 """What the customer chooses, by type. For others, EC2 returns what follows from the size."""
+_UNITS = {"iops": 1, "throughput": MIB}
 _DENIED = {"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"}
 _THROTTLED = {"RequestLimitExceeded", "Throttling", "ThrottlingException"}
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired"}
@@ -118,7 +120,8 @@ def _metadata() -> Exchanges[Metadata[_Instance]]:
     what = "request for a metadata token"
     ttl = {"x-aws-ec2-metadata-token-ttl-seconds": _TOKEN_SECONDS}
     request = Request(what, "metadata", "PUT", f"{_METADATA}/api/token", ttl)
-    token = _text(what, (yield from get_response(request, _ABOUT_METADATA)))
+    response = yield from get_response(request, _ABOUT_METADATA)
+    token = text_in(what, response.body, "[!-~]", _OTHER_CLOUD)
     instance_id = yield from _value(token, "instance-id")
     region = yield from _value(token, "placement/region")
     instance = _Instance(instance_id, region, token)
@@ -131,14 +134,12 @@ def _metadata() -> Exchanges[Metadata[_Instance]]:
 
 
 def _value(token: str, path: str, characters: str = "[a-z0-9-]") -> Exchanges[str]:
-    """Return a value of the metadata."""
     what = f"request for {path}"
     response = yield from get_response(_get(path, token, what), _ABOUT_METADATA)
-    return _text(what, response, characters)
+    return text_in(what, response.body, characters, _OTHER_CLOUD)
 
 
 def _api(endpoint: str | None, now: dt.datetime, instance: _Instance) -> Exchanges[Listing]:
-    """Return the volumes that are attached to an instance."""
     url = f"{endpoint or _endpoint(instance.region)}/"
 
     def volumes(role: _Role) -> Exchanges[list[ET.Element]]:
@@ -155,9 +156,9 @@ def _endpoint(region: str) -> str:
 
 
 def _role(token: str) -> Exchanges[_Role]:
-    """Return the role of the instance, with its credentials."""
     what, path = "request for the role of the instance", "iam/security-credentials/"
-    name = _text(what, (yield from get_response(_get(path, token, what), _NO_ROLE)), r"[\w+=,.@-]")
+    response = yield from get_response(_get(path, token, what), _NO_ROLE)
+    name = text_in(what, response.body, r"[\w+=,.@-]", _OTHER_CLOUD)
     what = "request for the credentials of the role"
     response = yield from get_response(_get(path + name, token, what), _NO_ROLE)
     found = decode(what, response.body, _RoleCredentials)
@@ -170,13 +171,6 @@ def _role(token: str) -> Exchanges[_Role]:
 def _get(path: str, token: str, what: str) -> Request:
     headers = {"x-aws-ec2-metadata-token": token}
     return Request(what, "metadata", "GET", f"{_METADATA}/meta-data/{path}", headers)
-
-
-def _text(what: str, response: Response, characters: str = r"[!-~]") -> str:
-    text = plain_text(response.body.decode("ascii", "replace").strip(), characters)
-    if text is None:
-        raise failure(what, "invalid", _OTHER_CLOUD)
-    return text
 
 
 def _page(
@@ -195,7 +189,7 @@ def _page(
     request = signed(
         Request(what=_ACTION, source="api", method="POST", url=url, headers=headers, body=body),
         role.credentials,
-        SignatureScope(instance.region, "ec2"),
+        f"{instance.region}/ec2",
         now,
     )
     response = yield from get_response(request, classify=partial(_classify, role.name))
@@ -255,19 +249,19 @@ def _is_attached(item: ET.Element, instance_id: str) -> bool:
 def _disk(item: ET.Element) -> Exchanges[CloudDisk]:
     """Return a volume. Raise ExchangeError if it has no type, or not its provisioned values."""
     yield from ()  # the listing has everything
-    volume = plain_text(item.findtext("volumeId"), "[a-z0-9-]")
-    api_type = plain_text(item.findtext("volumeType"), "[a-z0-9-]")
-    if volume is None or api_type is None:
-        raise failure(_ACTION, "invalid", "a volume has no id or no type")
-    chosen = {name: whole_number(item.findtext(name)) for name in PROVISIONED.get(api_type, ())}
+    volume, api_type = (
+        needed_text(_ACTION, item.findtext(name), "[a-z0-9-]", "a volume has no id or no type")
+        for name in ("volumeId", "volumeType")
+    )
+    units = {name: _UNITS[name] for name in PROVISIONED.get(api_type, ())}
+    chosen = {name: amount(item.findtext(name), unit) for name, unit in units.items()}
     if None in chosen.values():
         why = f"volume {volume} of type {api_type} has no {' or '.join(chosen)}"
         raise failure(_ACTION, "not_found", why)
-    size_gib, mib_per_second = whole_number(item.findtext("size")), chosen.get("throughput")
     return CloudDisk(
         volume,
         api_type,
-        size_bytes=None if size_gib is None else size_gib * GIB,
+        size_bytes=amount(item.findtext("size"), GIB),
         iops=chosen.get("iops"),
-        bytes_per_second=None if mib_per_second is None else mib_per_second * MIB,
+        bytes_per_second=chosen.get("throughput"),
     )

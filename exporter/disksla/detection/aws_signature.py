@@ -27,17 +27,8 @@ class AwsCredentials(msgspec.Struct, frozen=True):
         return "AwsCredentials(...)"
 
 
-class SignatureScope(msgspec.Struct, frozen=True):
-    """What a signature holds for, besides the request and the time."""
-
-    region: str
-    service: str
-
-
-def signed(
-    request: Request, credentials: AwsCredentials, scope: SignatureScope, now: dt.datetime
-) -> Request:
-    """Return a request with its signature.
+def signed(request: Request, credentials: AwsCredentials, scope: str, now: dt.datetime) -> Request:
+    """Return a request with its signature, which holds for a scope `REGION/SERVICE`.
 
     Path and query of the URL must be encoded already, the query sorted by name; names of headers
     are in lower case.
@@ -51,7 +42,7 @@ def signed(
     names = ";".join(sorted(headers))
     lines = "".join(f"{name}:{headers[name].strip()}\n" for name in sorted(headers))
     canonical = "\n".join((request.method, f"/{path}", query, lines, names, _sha256(request.body)))
-    place = f"{stamp[:8]}/{scope.region}/{scope.service}/aws4_request"
+    place = f"{stamp[:8]}/{scope}/aws4_request"
     to_sign = "\n".join((_ALGORITHM, stamp, place, _sha256(canonical.encode())))
     key = f"AWS4{credentials.secret}".encode()
     for part in place.split("/"):

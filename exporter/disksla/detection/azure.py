@@ -17,9 +17,12 @@ from disksla.detection.findings import (
     DetectionProblem,
     Listing,
     Metadata,
+    amount,
     detect,
     each_disk,
+    needed_text,
     no_provisioned_values,
+    part_of,
     problem,
 )
 from disksla.exchange import (
@@ -38,7 +41,6 @@ from disksla.exchange import (
     plain_text,
     query_string,
     token_in,
-    whole_number,
 )
 from disksla.units import GIB, MB
 
@@ -76,71 +78,13 @@ CACHING: Mapping[str, Literal["none", "read-only", "read-write"]] = {
 }
 
 
-class _ManagedDisk(msgspec.Struct, frozen=True, rename="camel"):
-    id: Any = None
-    storage_account_type: Any = None
-
-
-class _LocalDisk(msgspec.Struct, frozen=True):
-    option: Any = None
-
-
-class _Blob(msgspec.Struct, frozen=True):
-    uri: Any = None
-
-
-class _Attached(msgspec.Struct, frozen=True, rename="camel"):
-    lun: Any = None
-    size_gib: Any = msgspec.field(default=None, name="diskSizeGB")
-    caching: Any = None
-    ops_per_second_throttle: Any = None
-    bytes_per_second_throttle: Any = None
-    managed_disk: _ManagedDisk = _ManagedDisk()
-    diff_disk_settings: _LocalDisk = _LocalDisk()
-    vhd: _Blob = _Blob()
-
-    @property
-    def is_managed(self) -> bool:
-        """Whether it is a disk of its own, not on the host or a page blob."""
-        is_blob = self.managed_disk.id is None and self.vhd.uri is not None
-        return self.diff_disk_settings.option != _LOCAL and not is_blob
-
-
-class _Storage(msgspec.Struct, frozen=True, rename="camel"):
-    os_disk: Any = None
-    data_disks: Any = None
-
-
-class _Compute(msgspec.Struct, frozen=True, rename="camel"):
-    storage_profile: _Storage
-    vm_size: Any = None
-    environment: Any = msgspec.field(default=_PUBLIC, name="azEnvironment")
-
-
-class _Sku(msgspec.Struct, frozen=True):
-    name: Any = None
-
-
-class _Creation(msgspec.Struct, frozen=True, rename="camel"):
-    performance_plus: Any = None
-
-
-class _Properties(msgspec.Struct, frozen=True, rename="camel"):
-    size_gib: Any = msgspec.field(default=None, name="diskSizeGB")
-    tier: Any = None
-    iops: Any = msgspec.field(default=None, name="diskIOPSReadWrite")
-    mb_per_second: Any = msgspec.field(default=None, name="diskMBpsReadWrite")
-    bursting_enabled: Any = None
-    creation_data: _Creation = _Creation()
+_AttachedDisk = tuple[Any, CloudDisk]
+"""The id of the resource, and what the metadata have of the disk."""
 
 
 class _Resource(msgspec.Struct, frozen=True):
-    sku: _Sku
-    properties: _Properties
-
-
-_AttachedDisk = tuple[Any, CloudDisk]
-"""The id of the resource, and what the metadata have of the disk."""
+    sku: dict[str, Any]
+    properties: dict[str, Any]
 
 
 class _Machine(msgspec.Struct, frozen=True):
@@ -157,24 +101,22 @@ def _metadata() -> Exchanges[Metadata[_Machine]]:
     what = "request for the metadata of the machine"
     request = Request(what, "metadata", "GET", _COMPUTE, _HEADERS)
     response = yield from get_response(request, _ABOUT_METADATA)
-    compute = decode(what, response.body, _Compute)
-    storage = compute.storage_profile
-    if storage.os_disk is None and storage.data_disks is None:
+    compute = decode(what, response.body, dict)
+    storage = part_of(what, compute, "storageProfile")
+    if not storage.keys() & {"osDisk", "dataDisks"}:
         raise failure(what, "invalid", _OTHER_CLOUD)
-    slots = [("os", storage.os_disk), *((None, item) for item in items_of(storage.data_disks))]
+    of_data = items_of(storage.get("dataDisks"))
     disks: list[_AttachedDisk] = []
     odd = []
-    for slot, item in slots:
+    for slot, item in (("os", storage.get("osDisk")), *((None, item) for item in of_data)):
         try:
-            attached = convert(what, item, _Attached)
-            if attached.is_managed:
-                disks.append((attached.managed_disk.id, _described(what, slot, attached)))
+            disks += _attached(what, slot, item)
         except ExchangeError as error:
             odd.append(problem("metadata", error))
-    machine_type = plain_text(compute.vm_size)
+    machine_type = plain_text(compute.get("vmSize"))
     if machine_type is None:
         odd.append(problem("metadata", failure(what, "invalid", "the machine has no type")))
-    machine = _Machine(compute.environment, disks)
+    machine = _Machine(compute.get("azEnvironment", _PUBLIC), disks)
     return Metadata(machine, machine_type, _listing(what, disks), tuple(odd))
 
 
@@ -191,22 +133,27 @@ def _listing(what: str, disks: list[_AttachedDisk]) -> Listing:
     return Listing(found, tuple(problems.values()), frozenset(problems))
 
 
-def _described(what: str, slot: str | None, attached: _Attached) -> CloudDisk:
-    """Return a disk of the metadata. Raise ExchangeError without its slot."""
-    slot = slot or plain_text(str(attached.lun), "[0-9]")
-    if slot is None:
-        raise failure(what, "invalid", "a disk has no LUN")
-    api_type = plain_text(attached.managed_disk.storage_account_type, r"[\w]") or ""
-    size_gib = whole_number(attached.size_gib)
+def _attached(what: str, slot: str | None, item: Any) -> list[_AttachedDisk]:
+    """Return a disk of the metadata; none if it is on the host, or a page blob.
+
+    Raise ExchangeError without its slot.
+    """
+    disk = convert(what, item, dict)
+    managed = part_of(what, disk, "managedDisk")
+    is_blob = "id" not in managed and "uri" in part_of(what, disk, "vhd")
+    if is_blob or part_of(what, disk, "diffDiskSettings").get("option") == _LOCAL:
+        return []
+    api_type = plain_text(managed.get("storageAccountType"), r"[\w]") or ""
     chosen = api_type in PROVISIONED
-    return CloudDisk(
-        slot,
+    described = CloudDisk(
+        slot or needed_text(what, str(disk.get("lun")), "[0-9]", "a disk has no LUN"),
         api_type,
-        size_bytes=None if size_gib is None else size_gib * GIB,
-        iops=whole_number(attached.ops_per_second_throttle) if chosen else None,
-        bytes_per_second=whole_number(attached.bytes_per_second_throttle) if chosen else None,
-        caching=CACHING.get(plain_text(attached.caching) or ""),
+        size_bytes=amount(disk.get("diskSizeGB"), GIB),
+        iops=amount(disk.get("opsPerSecondThrottle")) if chosen else None,
+        bytes_per_second=amount(disk.get("bytesPerSecondThrottle")) if chosen else None,
+        caching=CACHING.get(plain_text(disk.get("caching")) or ""),
     )
+    return [(managed.get("id"), described)]
 
 
 def _api(endpoint: str | None, machine: _Machine) -> Exchanges[Listing]:
@@ -242,7 +189,6 @@ def _access_token(audience: str) -> Exchanges[str]:
 
 
 def _resource(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[CloudDisk]:
-    """Return a disk as its resource describes it."""
     path, disk = attached
     what = f"request for disk {disk.volume}"
     if plain_text(path, r"/subscriptions/[\w./()-]") is None:
@@ -253,40 +199,32 @@ def _resource(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[C
     )
     url = f"{endpoint}{path}?api-version=2024-03-02"
     resource = decode(what, (yield from get_by_token(what, url, token, denied)), _Resource)
-    api_type = plain_text(resource.sku.name, r"[\w]")
-    if api_type is None:
-        raise failure(what, "invalid", "it has no type")
-    return _with_properties(what, disk, api_type, resource.properties)
-
-
-def _with_properties(
-    what: str, disk: CloudDisk, api_type: str, properties: _Properties
-) -> CloudDisk:
-    iops = mb_per_second = None
+    properties = resource.properties
+    api_type = needed_text(what, resource.sku.get("name"), r"[\w]", "it has no type")
+    iops = bytes_per_second = None
     if api_type in PROVISIONED:
-        iops = whole_number(properties.iops)
-        mb_per_second = whole_number(properties.mb_per_second)
-        if iops is None or mb_per_second is None:
+        iops = amount(properties.get("diskIOPSReadWrite"))
+        bytes_per_second = amount(properties.get("diskMBpsReadWrite"), MB)
+        if iops is None or bytes_per_second is None:
             raise failure(what, "not_found", "it has no provisioned IOPS or bandwidth")
-    size_gib = whole_number(properties.size_gib)
     return CloudDisk(
         disk.volume,
         api_type,
-        size_bytes=disk.size_bytes if size_gib is None else size_gib * GIB,
+        size_bytes=amount(properties.get("diskSizeGB"), GIB) or disk.size_bytes,
         iops=iops,
-        bytes_per_second=None if mb_per_second is None else mb_per_second * MB,
+        bytes_per_second=bytes_per_second,
         caching=disk.caching,
-        options=_options(api_type, properties),
+        options=_options(what, api_type, properties),
     )
 
 
-def _options(api_type: str, properties: _Properties) -> dict[str, str]:
+def _options(what: str, api_type: str, properties: dict[str, Any]) -> dict[str, str]:
     """Return the options of a disk that its type has, as the catalogue names them."""
-    is_faster = properties.creation_data.performance_plus is True
+    is_faster = part_of(what, properties, "creationData").get("performancePlus") is True
     values = {
-        "tier": plain_text(properties.tier, "[A-Z0-9]"),
+        "tier": plain_text(properties.get("tier"), "[A-Z0-9]"),
         "performance_plus": "on" if is_faster else None,
-        "on_demand_burst": "on" if properties.bursting_enabled is True else None,
+        "on_demand_burst": "on" if properties.get("burstingEnabled") is True else None,
     }
     names = OPTIONS.get(api_type, ())
     return {name: value for name in names if (value := values[name]) is not None}

@@ -7,14 +7,16 @@ Managed Service for Kubernetes, Huawei Cloud's on the Everest add-on).
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
+
+import msgspec
 
 from disksla.detection.aws import PROVISIONED as OF_AWS
 from disksla.detection.azure import CACHING, OPTIONS
 from disksla.detection.azure import PROVISIONED as OF_AZURE
-from disksla.detection.findings import CloudDisk
+from disksla.detection.findings import CloudDisk, amount
 from disksla.detection.google import PROVISIONED as OF_GOOGLE
 from disksla.exchange import plain_text, whole_number
 from disksla.units import BYTES_PER_UNIT, GIB, MB, MIB
@@ -79,27 +81,30 @@ def with_changes(driver: str, ordered: Parameters, changes: Parameters) -> Param
     return {**ordered, **changes}
 
 
-def _ordered(provider: str, api_type: str, **values: Any) -> CloudDisk:
-    return CloudDisk("", api_type, provider=provider, **values)
-
-
 def _aws(parameters: Parameters, size_gib: int) -> CloudDisk | None:
     api_type = _type(parameters.get("type"))
     if api_type is None:
         return None
-    names = OF_AWS.get(api_type, ())
-    iops = mib_per_second = None
-    if "iops" in names:
-        iops = _aws_iops(parameters, api_type, size_gib)
-    if "throughput" in names:
-        mib_per_second = whole_number(parameters.get("throughput", str(_MIB_PER_SECOND_OF_GP3)))
-    if ("iops" in names and iops is None) or ("throughput" in names and mib_per_second is None):
+    values = {
+        "iops": _aws_iops(parameters, api_type, size_gib),
+        "throughput": amount(parameters.get("throughput", _MIB_PER_SECOND_OF_GP3), MIB),
+    }
+    return _chosen("aws", api_type, OF_AWS.get(api_type, ()), values)
+
+
+def _chosen(
+    provider: str, api_type: str, names: Collection[str], values: Mapping[str, int | None]
+) -> CloudDisk | None:
+    """Return the terms of a type with these values; None if one that it needs is not known."""
+    chosen = {name: values[name] for name in names}
+    if None in chosen.values():
         return None
-    return _ordered(
-        "aws",
+    return CloudDisk(
+        "",
         api_type,
-        iops=iops,
-        bytes_per_second=None if mib_per_second is None else mib_per_second * MIB,
+        iops=chosen.get("iops"),
+        bytes_per_second=chosen.get("throughput"),
+        provider=provider,
     )
 
 
@@ -109,7 +114,7 @@ def _aws_iops(parameters: Parameters, api_type: str, size_gib: int) -> int | Non
         return whole_number(parameters["iops"])
     if "iopspergb" in parameters:
         iops = (whole_number(parameters["iopspergb"]) or 0) * size_gib
-        least, most = _IOPS_BY_SIZE[api_type]
+        least, most = _IOPS_BY_SIZE.get(api_type, (0, 0))
         return iops if least <= iops <= most else None
     return _IOPS_OF_GP3 if api_type == "gp3" else None
 
@@ -124,35 +129,26 @@ def _google(parameters: Parameters, _: int) -> CloudDisk | None:
     )
     values = {"iops": whole_number(iops), "throughput": _bytes(rate)}
     names = OF_GOOGLE.get(api_type, tuple(values) if "hyperdisk" in api_type else ())
-    chosen = {name: values[name] for name in names}
-    if None in chosen.values():
-        return None
-    return _ordered(
-        "gcp", api_type, iops=chosen.get("iops"), bytes_per_second=chosen.get("throughput")
-    )
+    return _chosen("gcp", api_type, names, values)
 
 
 def _azure(parameters: Parameters, size_gib: int) -> CloudDisk | None:
     api_type = _type(_first(parameters, "storageaccounttype", "skuname"))
     if api_type is None:
         return None
-    iops = mb_per_second = None
-    if api_type in OF_AZURE:
-        iops = whole_number(parameters.get("diskiopsreadwrite"))
-        mb_per_second = whole_number(parameters.get("diskmbpsreadwrite"))
-        if iops is None or mb_per_second is None:
-            return None
     values = {
+        "iops": whole_number(parameters.get("diskiopsreadwrite")),
+        "throughput": amount(parameters.get("diskmbpsreadwrite"), MB),
+    }
+    found = _chosen("azure", api_type, values if api_type in OF_AZURE else (), values)
+    is_on = {
         "performance_plus": parameters.get("enableperformanceplus", "").lower() == "true",
         "on_demand_burst": parameters.get("enablebursting", "").lower() == "true",
     }
-    return _ordered(
-        "azure",
-        api_type,
-        iops=iops,
-        bytes_per_second=None if mb_per_second is None else mb_per_second * MB,
+    return found and msgspec.structs.replace(
+        found,
         caching=_azure_caching(parameters, api_type, size_gib),
-        options={name: "on" for name in OPTIONS.get(api_type, ()) if values.get(name)},
+        options={name: "on" for name in OPTIONS.get(api_type, ()) if is_on.get(name)},
     )
 
 
@@ -171,7 +167,7 @@ def _azure_caching(
 
 def _by_type(provider: str, name: str, parameters: Parameters, _: int) -> CloudDisk | None:
     api_type = _type(parameters.get(name))
-    return None if api_type is None else _ordered(provider, api_type)
+    return None if api_type is None else CloudDisk("", api_type, provider=provider)
 
 
 _DRIVERS: Mapping[str, Callable[[Parameters, int], CloudDisk | None]] = {

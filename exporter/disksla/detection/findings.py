@@ -1,12 +1,20 @@
 """What a cloud reports of the disks of this machine: by its metadata, and by its API."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
 from disksla.errors import ExchangeReason
-from disksla.exchange import ExchangeError, Exchanges, Source
+from disksla.exchange import (
+    ExchangeError,
+    Exchanges,
+    Source,
+    convert,
+    failure,
+    plain_text,
+    whole_number,
+)
 
 Item = TypeVar("Item")
 Machine = TypeVar("Machine")
@@ -156,3 +164,30 @@ def each_disk(
     if errors and not disks:
         raise errors[0]
     return Listing(tuple(disks), tuple(problem("api", error) for error in errors))
+
+
+def part_of(what: str, document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a mapping within a document; an empty one if it is absent.
+
+    Raise ExchangeError for anything else.
+    """
+    return convert(what, document.get(name, {}), dict)
+
+
+def needed_text(what: str, value: Any, characters: str, why: str) -> str:
+    """Return plain text. Raise ExchangeError, which says why, for anything else."""
+    text = plain_text(value, characters)
+    if text is None:
+        raise failure(what, "invalid", why)
+    return text
+
+
+def text_in(what: str, body: bytes, characters: str, why: str) -> str:
+    """Return the only text of a body. Raise ExchangeError, which says why, for anything else."""
+    return needed_text(what, body.decode("ascii", "replace").strip(), characters, why)
+
+
+def amount(value: Any, unit: int = 1) -> int | None:
+    """Return a number above zero in its unit; None if it is absent or no number."""
+    number = whole_number(value)
+    return None if number is None else number * unit

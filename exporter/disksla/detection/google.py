@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from disksla.detection.findings import (
     CloudDisk,
     Detected,
     Listing,
     Metadata,
+    amount,
     detect,
     each_disk,
+    needed_text,
     no_provisioned_values,
     problem,
 )
@@ -33,7 +33,6 @@ from disksla.exchange import (
     get_by_token,
     items_of,
     plain_text,
-    whole_number,
 )
 from disksla.units import GIB, MIB
 
@@ -55,36 +54,6 @@ _NO_ACCOUNT = (
 )
 
 
-class _MetadataDisk(msgspec.Struct, frozen=True, rename="camel"):
-    device_name: Any = None
-    type: Any = None
-
-
-class _MetadataInstance(msgspec.Struct, frozen=True, rename="camel"):
-    name: str
-    zone: str
-    machine_type: Any = None
-    disks: Any = None
-
-
-class _AttachedDisk(msgspec.Struct, frozen=True, rename="camel"):
-    device_name: Any = None
-    type: Any = None
-    source: Any = None
-    disk_size_gb: Any = None
-
-
-class _ApiInstance(msgspec.Struct, frozen=True):
-    disks: Any = None
-
-
-class _ApiDisk(msgspec.Struct, frozen=True, rename="camel"):
-    type: Any = None
-    size_gb: Any = None
-    provisioned_iops: Any = None
-    provisioned_throughput: Any = None
-
-
 def detect_google(endpoint: str | None) -> Exchanges[Detected]:
     """Return the disks of this instance; `endpoint` replaces the address of the API."""
     return detect("gcp", "Compute Engine", _metadata(), partial(_api, endpoint or _ENDPOINT))
@@ -94,12 +63,12 @@ def _metadata() -> Exchanges[Metadata[str]]:
     """Return the disks of the metadata, and the path of the instance in the API."""
     what = "request for the metadata of the instance"
     body = yield from get_metadata(what, "instance/?recursive=true")
-    instance = decode(what, body, _MetadataInstance)
-    is_zone = re.fullmatch(f"projects/{_NAME}+/zones/{_NAME}+", instance.zone)
-    if not is_zone or plain_text(instance.name, _NAME) is None:
+    instance = decode(what, body, dict)
+    zone, name = plain_text(instance.get("zone")), plain_text(instance.get("name"), _NAME)
+    if name is None or not re.fullmatch(f"projects/{_NAME}+/zones/{_NAME}+", zone or ""):
         raise failure(what, "invalid", "it has no name or no zone")
     disks, odd = [], []
-    for item in items_of(instance.disks):
+    for item in items_of(instance.get("disks")):
         try:
             disks.append(_of_metadata(what, item))
         except ExchangeError as error:
@@ -107,8 +76,8 @@ def _metadata() -> Exchanges[Metadata[str]]:
     incomplete = [disk.volume for disk in disks if has_provisioned_values(disk.api_type)]
     problems = (*odd, *(no_provisioned_values(what, volume) for volume in incomplete))
     listing = Listing(tuple(disks), problems, frozenset(incomplete))
-    path = f"{instance.zone}/instances/{instance.name}"
-    machine_type = plain_text(_last_part(instance.machine_type), _NAME)
+    path = f"{zone}/instances/{name}"
+    machine_type = plain_text(_last_part(instance.get("machineType")), _NAME)
     if machine_type is None:
         why = failure(what, "invalid", "the machine has no type")
         return Metadata(path, None, listing, (problem("metadata", why),))
@@ -117,11 +86,9 @@ def _metadata() -> Exchanges[Metadata[str]]:
 
 def _of_metadata(what: str, item: Any) -> CloudDisk:
     """Return a disk of the metadata. Raise ExchangeError without its name or type."""
-    found = convert(what, item, _MetadataDisk)
-    volume, api_type = plain_text(found.device_name, _NAME), plain_text(found.type, _NAME)
-    if volume is None or api_type is None:
-        raise failure(what, "invalid", "a disk has no name or no type")
-    return CloudDisk(volume, api_type)
+    found, why = convert(what, item, dict), "a disk has no name or no type"
+    volume = needed_text(what, found.get("deviceName"), _NAME, why)
+    return CloudDisk(volume, needed_text(what, found.get("type"), _NAME, why))
 
 
 def has_provisioned_values(metadata_type: str) -> bool:
@@ -137,7 +104,7 @@ def _api(endpoint: str, instance: str) -> Exchanges[Listing]:
     def disks(token: str) -> Exchanges[Listing]:
         what = "instances.get"
         response = yield from _get(endpoint, token, what, instance)
-        attached = items_of(decode(what, response, _ApiInstance).disks)
+        attached = items_of(decode(what, response, dict).get("disks"))
         if not attached:
             raise failure(what, "invalid", "the instance has no disks")
         return (yield from each_disk(attached, partial(_disk, endpoint, token)))
@@ -147,29 +114,21 @@ def _api(endpoint: str, instance: str) -> Exchanges[Listing]:
 
 def _disk(endpoint: str, token: str, item: Any) -> Exchanges[CloudDisk]:
     what = "disks.get"
-    attached = convert(what, item, _AttachedDisk)
-    volume = plain_text(attached.device_name, _NAME)
-    if volume is None:
-        raise failure(what, "invalid", "a disk of the instance has no name")
-    if attached.type == _LOCAL:
-        return CloudDisk(volume, _LOCAL, size_bytes=_bytes(attached.disk_size_gb, GIB))
+    attached, why = convert(what, item, dict), "a disk of the instance has no name"
+    volume = needed_text(what, attached.get("deviceName"), _NAME, why)
+    if attached.get("type") == _LOCAL:
+        return CloudDisk(volume, _LOCAL, size_bytes=amount(attached.get("diskSizeGb"), GIB))
     path = re.search(
         f"(?:^|/)(projects/{_NAME}+/(?:zones|regions)/{_NAME}+/disks/{_NAME}+)$",
-        plain_text(attached.source) or "",
+        plain_text(attached.get("source")) or "",
     )
     if path is None:
         raise failure(what, "invalid", f"{volume} has no source")
-    disk = decode(what, (yield from _get(endpoint, token, what, path[1])), _ApiDisk)
-    api_type = plain_text(_last_part(disk.type), _NAME)
-    if api_type is None:
-        raise failure(what, "invalid", f"{volume} has no type")
-    return _described(what, volume, api_type, disk)
-
-
-def _described(what: str, volume: str, api_type: str, disk: _ApiDisk) -> CloudDisk:
+    disk = decode(what, (yield from _get(endpoint, token, what, path[1])), dict)
+    api_type = needed_text(what, _last_part(disk.get("type")), _NAME, f"{volume} has no type")
     values = {
-        "iops": whole_number(disk.provisioned_iops),
-        "throughput": _bytes(disk.provisioned_throughput, MIB),
+        "iops": amount(disk.get("provisionedIops")),
+        "throughput": amount(disk.get("provisionedThroughput"), MIB),
     }
     names = PROVISIONED.get(api_type, tuple(values) if "hyperdisk" in api_type else ())
     chosen = {name: values[name] for name in names}
@@ -178,7 +137,7 @@ def _described(what: str, volume: str, api_type: str, disk: _ApiDisk) -> CloudDi
     return CloudDisk(
         volume,
         api_type,
-        size_bytes=_bytes(disk.size_gb, GIB),
+        size_bytes=amount(disk.get("sizeGb"), GIB),
         iops=chosen.get("iops"),
         bytes_per_second=chosen.get("throughput"),
     )
@@ -187,11 +146,6 @@ def _described(what: str, volume: str, api_type: str, disk: _ApiDisk) -> CloudDi
 def _last_part(path: Any) -> str:
     """Return the name at the end of a path; empty if it is none."""
     return (plain_text(path) or "").rpartition("/")[2]
-
-
-def _bytes(number: Any, unit: int) -> int | None:
-    amount = whole_number(number)
-    return None if amount is None else amount * unit
 
 
 def _get(endpoint: str, token: str, what: str, path: str) -> Exchanges[bytes]:

@@ -4,7 +4,6 @@ from disksla.exchange import (
     LINK_LOCAL,
     ExchangeError,
     Exchanges,
-    Explanations,
     Request,
     failure,
     get_response,
@@ -17,17 +16,13 @@ _HEADERS = {"host": "metadata.google.internal", "metadata-flavor": "Google"}
 _OTHER_CLOUD = "the answer is not that of this provider; see that the provider is right"
 
 
-def get_metadata(
-    what: str, path: str, explanations: Explanations | None = None
-) -> Exchanges[bytes]:
+def get_metadata(what: str, path: str) -> Exchanges[bytes]:
     """Return a value of the metadata.
 
     Every answer of the service has the header Metadata-Flavor; without it, something else answers.
     """
     request = Request(what, "metadata", "GET", f"{_BASE}/{path}", _HEADERS)
-    response = yield from get_response(
-        request, {"not_found": _OTHER_CLOUD, **(explanations or {})}
-    )
+    response = yield from get_response(request, {"not_found": _OTHER_CLOUD})
     if response.headers.get("metadata-flavor") != "Google":
         raise failure(what, "invalid", _OTHER_CLOUD)
     return response.body

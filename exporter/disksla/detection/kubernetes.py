@@ -25,6 +25,7 @@ from disksla.detection.findings import (
     Detected,
     Listing,
     PersistentVolume,
+    part_of,
     problem,
 )
 from disksla.exchange import (
@@ -62,26 +63,10 @@ class Account(msgspec.Struct, frozen=True):
         return f"Account({self.endpoint!r})"
 
 
-class _OwnedSpec(msgspec.Struct, frozen=True):
-    """Those fields of a specification that a program wrote last."""
-
-    capacity: Mapping[str, Any] = msgspec.field(name="f:capacity", default_factory=dict)
-    csi: Mapping[str, Any] | None = msgspec.field(name="f:csi", default=None)
-
-
-class _OwnedFields(msgspec.Struct, frozen=True):
-    spec: _OwnedSpec = msgspec.field(name="f:spec", default=_OwnedSpec())
-
-
-class _ManagedFields(msgspec.Struct, frozen=True, rename="camel"):
-    """Which fields of an object a program wrote last."""
-
-    fields_v1: _OwnedFields = _OwnedFields()
-
-
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
     annotations: Mapping[str, str] = {}
-    managed_fields: tuple[_ManagedFields, ...] = ()
+    managed_fields: tuple[dict[str, Any], ...] = ()
+    """Each: which fields of the object a program wrote last."""
 
 
 class _Csi(msgspec.Struct, frozen=True, rename="camel"):
@@ -156,13 +141,13 @@ def _volumes(account: Account, names: tuple[str, ...], cinder: str) -> Exchanges
                 continue
             volumes.append(_volume(name, found.spec, found.spec.csi))
             parameters = yield from _parameters(account, found, found.spec.csi, classes)
+            ordered = classes.get((_STORAGE_CLASSES.kind, found.spec.storage_class_name))
+            disk = _disk(found, found.spec.csi, parameters, ordered, cinder)
         except ExchangeError as error:
             if error.reason != "invalid":
                 raise
             errors.append(error)
             continue
-        ordered = classes.get((_STORAGE_CLASSES.kind, found.spec.storage_class_name))
-        disk = _disk(found, found.spec.csi, parameters, ordered, cinder)
         if disk is not None:
             disks.append(disk)
     if errors and not volumes:
@@ -297,8 +282,10 @@ def _may_be_expanded(volume: _PersistentVolume, ordered: _Class | None) -> bool:
     The program that created it wrote its capacity together with its handle; the one that expands
     it writes the capacity only. Where the API does not say who wrote it, the class decides.
     """
-    owned = [each.fields_v1.spec for each in volume.metadata.managed_fields]
-    writers = [spec for spec in owned if "f:storage" in spec.capacity]
+    what = "request for PersistentVolumes"
+    fields = (part_of(what, each, "fieldsV1") for each in volume.metadata.managed_fields)
+    owned = [part_of(what, each, "f:spec") for each in fields]
+    writers = [spec for spec in owned if "f:storage" in part_of(what, spec, "f:capacity")]
     if not writers:
         return ordered is not None and ordered.allow_volume_expansion
-    return any(spec.csi is None for spec in writers)
+    return any("f:csi" not in spec for spec in writers)

@@ -6,11 +6,21 @@ application credential. Sources: the Nova, Keystone (v3) and Cinder (v3) API ref
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from disksla.detection.findings import CloudDisk, Detected, Listing, Metadata, detect, each_disk
+from disksla.detection.findings import (
+    CloudDisk,
+    Detected,
+    Listing,
+    Metadata,
+    amount,
+    detect,
+    each_disk,
+    needed_text,
+    part_of,
+)
 from disksla.errors import ExchangeReason
 from disksla.exchange import (
     LINK_LOCAL,
@@ -28,11 +38,8 @@ from disksla.exchange import (
     plain_text,
     plain_token,
     query_string,
-    whole_number,
 )
 from disksla.units import GIB
-
-T = TypeVar("T")
 
 SERVICES: Mapping[str, str] = {
     "openstack": "OpenStack",
@@ -78,30 +85,6 @@ class OpenstackCredentials(msgspec.Struct, frozen=True):
         return f"OpenstackCredentials({self.auth_url!r})"
 
 
-class _Server(msgspec.Struct, frozen=True):
-    uuid: str
-
-
-class _Endpoint(msgspec.Struct, frozen=True):
-    interface: Any = None
-    url: Any = None
-    region_id: Any = None
-    region: Any = None
-
-
-class _Service(msgspec.Struct, frozen=True):
-    type: Any = None
-    endpoints: Any = None
-
-
-class _TokenBody(msgspec.Struct, frozen=True):
-    catalog: Any = None
-
-
-class _Authenticated(msgspec.Struct, frozen=True):
-    token: _TokenBody
-
-
 class _Session(msgspec.Struct, frozen=True):
     token: str
     endpoint: str
@@ -109,21 +92,6 @@ class _Session(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         """Return a text without the token."""
         return f"_Session({self.endpoint!r})"
-
-
-class _Attachment(msgspec.Struct, frozen=True):
-    server_id: Any = None
-
-
-class _Volume(msgspec.Struct, frozen=True):
-    id: Any = None
-    size: Any = None
-    volume_type: Any = None
-    attachments: Any = None
-
-
-class _Link(msgspec.Struct, frozen=True):
-    rel: Any = None
 
 
 class _Page(msgspec.Struct, frozen=True):
@@ -150,10 +118,8 @@ def _provider_of(auth_url: str) -> str:
 def _metadata() -> Exchanges[Metadata[str]]:
     what = "request for the id of the server"
     response = yield from get_response(Request(what, "metadata", "GET", _SERVER))
-    server_id = plain_text(decode(what, response.body, _Server).uuid, _UUID)
-    if server_id is None:
-        raise failure(what, "invalid", "it is not a UUID")
-    return Metadata(server_id)
+    server_id = decode(what, response.body, dict).get("uuid")
+    return Metadata(needed_text(what, server_id, _UUID, "it is not a UUID"))
 
 
 def _api(
@@ -172,8 +138,8 @@ def _api(
 def _may_be_at(server_id: str, item: Any) -> bool:
     """Return whether a volume is attached to a server; also if the answer does not show it."""
     attachments = item.get("attachments") if isinstance(item, dict) else None
-    known = _known(attachments, _Attachment)
-    return not isinstance(attachments, list) or any(each.server_id == server_id for each in known)
+    ids = (each.get("server_id") for each in _mappings(attachments))
+    return not isinstance(attachments, list) or server_id in ids
 
 
 def _session(credentials: OpenstackCredentials, endpoint: str | None) -> Exchanges[_Session]:
@@ -195,7 +161,7 @@ def _session(credentials: OpenstackCredentials, endpoint: str | None) -> Exchang
     token = plain_token(response.headers.get("x-subject-token", ""))
     if token is None:
         raise failure(what, "invalid", "the answer has no token")
-    catalog = decode(what, response.body, _Authenticated).token.catalog
+    catalog = part_of(what, decode(what, response.body, dict), "token").get("catalog")
     return _Session(token, endpoint or _block_storage(what, credentials, catalog))
 
 
@@ -221,16 +187,15 @@ def _classify_token(response: Response) -> tuple[ExchangeReason, str] | None:
 
 def _block_storage(what: str, credentials: OpenstackCredentials, catalog: Any) -> str:
     """Return the address of Cinder. Raise ExchangeError if there is none, or an unsafe one."""
-    services = _known(catalog, _Service)
-    urls = [
-        endpoint.url
+    urls: list[str] = [
+        endpoint["url"]
         for name in _BLOCK_STORAGE
-        for service in services
-        if service.type == name
-        for endpoint in _known(service.endpoints, _Endpoint)
-        if endpoint.interface == credentials.interface
-        and credentials.region in (None, endpoint.region_id, endpoint.region)
-        and isinstance(endpoint.url, str)
+        for service in _mappings(catalog)
+        if service.get("type") == name
+        for endpoint in _mappings(service.get("endpoints"))
+        if endpoint.get("interface") == credentials.interface
+        and credentials.region in (None, endpoint.get("region_id"), endpoint.get("region"))
+        and isinstance(endpoint.get("url"), str)
     ]
     if not urls:
         where = f"in region {credentials.region}" if credentials.region else "in any region"
@@ -242,9 +207,9 @@ def _block_storage(what: str, credentials: OpenstackCredentials, catalog: Any) -
     return urls[0].rstrip("/")
 
 
-def _known(part: Any, kind: type[T]) -> list[T]:
-    """Return those items of a list that are of a kind: the catalogue has services of all kinds."""
-    return [msgspec.convert(item, kind) for item in items_of(part) if isinstance(item, dict)]
+def _mappings(part: Any) -> list[dict[str, Any]]:
+    """Return those items of a list that are mappings."""
+    return [item for item in items_of(part) if isinstance(item, dict)]
 
 
 def _page(session: _Session, mark: str) -> Exchanges[tuple[list[Any], str]]:
@@ -265,25 +230,21 @@ def _page(session: _Session, mark: str) -> Exchanges[tuple[list[Any], str]]:
     )
     response = yield from get_response(request, words)
     page = decode(_VOLUMES, response.body, _Page)
-    has_more = any(link.rel == "next" for link in _known(page.volumes_links, _Link))
+    has_more = any(link.get("rel") == "next" for link in _mappings(page.volumes_links))
     if not (has_more and page.volumes):
         return page.volumes, ""
-    following = plain_text(convert(_VOLUMES, page.volumes[-1], _Volume).id, _UUID)
-    if following is None:
-        raise failure(_VOLUMES, "invalid", "the last volume of a page has no id")
-    return page.volumes, following
+    last_id = convert(_VOLUMES, page.volumes[-1], dict).get("id")
+    why = "the last volume of a page has no id"
+    return page.volumes, needed_text(_VOLUMES, last_id, _UUID, why)
 
 
 def _disk(item: Any) -> Exchanges[CloudDisk]:
     yield from ()  # the listing has everything
-    volume = convert(_VOLUMES, item, _Volume)
-    volume_id = plain_text(volume.id, _UUID)
-    if volume_id is None:
-        raise failure(_VOLUMES, "invalid", "a volume has no id")
-    if not isinstance(volume.attachments, list):
+    volume = convert(_VOLUMES, item, dict)
+    volume_id = needed_text(_VOLUMES, volume.get("id"), _UUID, "a volume has no id")
+    if not isinstance(volume.get("attachments"), list):
         raise failure(_VOLUMES, "invalid", f"volume {volume_id} has no attachments")
-    api_type = plain_text(volume.volume_type, ".")
+    api_type = plain_text(volume.get("volume_type"), ".")
     if api_type is None:
         raise failure(_VOLUMES, "not_found", f"volume {volume_id} has no type")
-    size_gib = whole_number(volume.size)
-    return CloudDisk(volume_id, api_type, size_bytes=None if size_gib is None else size_gib * GIB)
+    return CloudDisk(volume_id, api_type, size_bytes=amount(volume.get("size"), GIB))

@@ -8,20 +8,26 @@ reference of the Compute Cloud API (Instance.Get, Disk.Get).
 from functools import partial
 from typing import Any
 
-import msgspec
-
-from disksla.detection.findings import CloudDisk, Detected, Listing, Metadata, detect, each_disk
+from disksla.detection.findings import (
+    CloudDisk,
+    Detected,
+    Listing,
+    Metadata,
+    amount,
+    detect,
+    each_disk,
+    needed_text,
+    text_in,
+)
 from disksla.detection.google_metadata import access_token, get_metadata
 from disksla.exchange import (
     Exchanges,
     authorized,
     convert,
     decode,
-    failure,
     get_by_token,
     items_of,
     plain_text,
-    whole_number,
 )
 
 _ENDPOINT = "https://compute.api.cloud.yandex.net"
@@ -29,21 +35,6 @@ _NAME = "[A-Za-z0-9._-]"
 _NO_ACCOUNT = (
     "this instance has no service account; give it one with the role compute.viewer on its folder"
 )
-
-
-class _AttachedDisk(msgspec.Struct, frozen=True, rename="camel"):
-    disk_id: Any = None
-    device_name: Any = None
-
-
-class _Instance(msgspec.Struct, frozen=True, rename="camel"):
-    boot_disk: Any = None
-    secondary_disks: Any = None
-
-
-class _ApiDisk(msgspec.Struct, frozen=True, rename="camel"):
-    type_id: Any = None
-    size: Any = None
 
 
 def detect_yandex(endpoint: str | None) -> Exchanges[Detected]:
@@ -55,35 +46,29 @@ def detect_yandex(endpoint: str | None) -> Exchanges[Detected]:
 def _metadata() -> Exchanges[Metadata[str]]:
     what = "request for the id of the instance"
     body = yield from get_metadata(what, "instance/id")
-    instance_id = plain_text(body.decode("ascii", "replace").strip(), _NAME)
-    if instance_id is None:
-        raise failure(what, "invalid", "it is not an id")
-    return Metadata(instance_id)
+    return Metadata(text_in(what, body, _NAME, "it is not an id"))
 
 
 def _api(endpoint: str, instance_id: str) -> Exchanges[Listing]:
     def disks(token: str) -> Exchanges[Listing]:
         what = "request for the instance"
         body = yield from _get(endpoint, token, what, f"instances/{instance_id}")
-        instance = decode(what, body, _Instance)
-        attached = (instance.boot_disk, *items_of(instance.secondary_disks))
+        instance = decode(what, body, dict)
+        attached = (instance.get("bootDisk"), *items_of(instance.get("secondaryDisks")))
         return (yield from each_disk(attached, partial(_disk, endpoint, token)))
 
     return (yield from authorized(partial(access_token, _NO_ACCOUNT), disks))
 
 
 def _disk(endpoint: str, token: str, item: Any) -> Exchanges[CloudDisk]:
-    attached = convert("request for the disks of the instance", item, _AttachedDisk)
-    disk_id = plain_text(attached.disk_id, _NAME)
+    what, why = "request for the disks of the instance", "a disk of the instance has no id"
+    attached = convert(what, item, dict)
+    disk_id = needed_text(what, attached.get("diskId"), _NAME, why)
     what = f"request for disk {disk_id}"
-    if disk_id is None:
-        raise failure(what, "invalid", "a disk of the instance has no id")
-    found = decode(what, (yield from _get(endpoint, token, what, f"disks/{disk_id}")), _ApiDisk)
-    api_type = plain_text(found.type_id, _NAME)
-    if api_type is None:
-        raise failure(what, "invalid", "it has no type")
-    volume = plain_text(attached.device_name, _NAME) or disk_id
-    return CloudDisk(volume, api_type, size_bytes=whole_number(found.size))
+    found = decode(what, (yield from _get(endpoint, token, what, f"disks/{disk_id}")), dict)
+    api_type = needed_text(what, found.get("typeId"), _NAME, "it has no type")
+    volume = plain_text(attached.get("deviceName"), _NAME) or disk_id
+    return CloudDisk(volume, api_type, size_bytes=amount(found.get("size")))
 
 
 def _get(endpoint: str, token: str, what: str, path: str) -> Exchanges[bytes]:

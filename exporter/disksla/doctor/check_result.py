@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -35,27 +35,33 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.check.partition(".")[0]
 
 
-def ok(check: str, found: str, subject: str | None = None) -> CheckResult:
-    """Return a result that needs no attention."""
-    return CheckResult(check=check, subject=subject, status="ok", found=found)
+class Check(NamedTuple):
+    """A check of a disk, a file, a part or the machine."""
 
+    id: str
+    subject: str | None = None
 
-def note(
-    check: str, found: str, *, expected: str, fix: str | None = None, subject: str | None = None
-) -> CheckResult:
-    """Return a result that may be as it is wanted."""
-    return CheckResult(
-        check=check, subject=subject, status="note", found=found, expected=expected, fix=fix
-    )
+    def ok(self, found: str) -> CheckResult:
+        """Return a result that needs no attention."""
+        return CheckResult(check=self.id, subject=self.subject, status="ok", found=found)
 
+    def note(self, found: str, *, expected: str, fix: str | None = None) -> CheckResult:
+        """Return a result that may be as it is wanted."""
+        return self._result("note", found, expected, fix)
 
-def wrong(
-    check: str, found: str, *, expected: str, fix: str, subject: str | None = None
-) -> CheckResult:
-    """Return a result that must be fixed."""
-    return CheckResult(
-        check=check, subject=subject, status="wrong", found=found, expected=expected, fix=fix
-    )
+    def wrong(self, found: str, *, expected: str, fix: str) -> CheckResult:
+        """Return a result that must be fixed."""
+        return self._result("wrong", found, expected, fix)
+
+    def _result(self, status: Status, found: str, expected: str, fix: str | None) -> CheckResult:
+        return CheckResult(
+            check=self.id,
+            subject=self.subject,
+            status=status,
+            found=found,
+            expected=expected,
+            fix=fix,
+        )
 
 
 def worst(results: Iterable[CheckResult]) -> Status:

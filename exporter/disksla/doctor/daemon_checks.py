@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from disksla.api import BAD_REQUEST, NOT_FOUND, OK, REFUSALS, TOO_MANY, UNAUTHORIZED, UNAVAILABLE
-from disksla.doctor.check_result import CheckResult, note, ok, wrong
+from disksla.doctor.check_result import Check, CheckResult
 from disksla.doctor.facts import DaemonFacts, MachineFacts
 from disksla.units import format_duration
 
@@ -35,8 +35,7 @@ def check_daemon(machine: MachineFacts) -> Iterator[CheckResult]:
     """Yield the results of all checks of the daemon."""
     daemon = machine.daemon
     if daemon.problem is not None:
-        yield wrong(
-            "daemon.running",
+        yield Check("daemon.running").wrong(
             f"no answer of {daemon.url}: {daemon.problem}",
             expected="a running daemon, or its address by --url",
             fix=f"systemctl start disksla-exporter; {_LOG}"
@@ -49,8 +48,7 @@ def check_daemon(machine: MachineFacts) -> Iterator[CheckResult]:
         return
     build = daemon.values("disksla_build_info")
     if not build:
-        yield wrong(
-            "daemon.running",
+        yield Check("daemon.running").wrong(
             f"{daemon.url} answers, but it is not disksla",
             expected="a page with disksla_build_info",
             fix="set --url to the address and the path of the metrics",
@@ -65,7 +63,6 @@ def check_daemon(machine: MachineFacts) -> Iterator[CheckResult]:
 
 
 def _not_seen(daemon: DaemonFacts, *, is_root: bool) -> CheckResult:
-    """Return why the metrics of a daemon that answers are not known."""
     unknown = f"it answers with status {daemon.metrics_status}"
     reason = daemon.unseen or REFUSALS.get(daemon.metrics_status, unknown)
     as_root = "disksla doctor, as root: the Unix socket of the daemon needs no password"
@@ -77,8 +74,7 @@ def _not_seen(daemon: DaemonFacts, *, is_root: bool) -> CheckResult:
         UNAVAILABLE: "disksla doctor, later",
     }
     fix = fixes.get(daemon.metrics_status, _LOG)
-    return note(
-        "daemon.running",
+    return Check("daemon.running").note(
         f"the metrics at {daemon.url} were not checked: {reason}",
         expected="a page of metrics",
         fix=fix,
@@ -87,9 +83,8 @@ def _not_seen(daemon: DaemonFacts, *, is_root: bool) -> CheckResult:
 
 def _ready(daemon: DaemonFacts) -> CheckResult:
     if daemon.ready_status == OK:
-        return ok("daemon.running", f"{daemon.url} answers, and the disks are sampled")
-    return wrong(
-        "daemon.running",
+        return Check("daemon.running").ok(f"{daemon.url} answers, and the disks are sampled")
+    return Check("daemon.running").wrong(
         f"it answers, but {daemon.ready_text or 'it is not ready'}",
         expected="a daemon that samples the disks",
         fix=_LOG,
@@ -98,9 +93,8 @@ def _ready(daemon: DaemonFacts) -> CheckResult:
 
 def _version(machine: MachineFacts, version: str) -> CheckResult:
     if version == machine.version:
-        return ok("daemon.version", f"{version}, like this command")
-    return wrong(
-        "daemon.version",
+        return Check("daemon.version").ok(f"{version}, like this command")
+    return Check("daemon.version").wrong(
         f"the daemon is version {version}; this command is {machine.version}",
         expected="the same version",
         fix="systemctl restart disksla-exporter",
@@ -108,12 +102,11 @@ def _version(machine: MachineFacts, version: str) -> CheckResult:
 
 
 def _configuration(machine: MachineFacts) -> Iterator[CheckResult]:
-    check, daemon = "daemon.configuration", machine.daemon
+    check, daemon = Check("daemon.configuration"), machine.daemon
     reloaded = daemon.values("disksla_config_last_reload_successful")
     if reloaded and not reloaded[0].value:
         path = machine.configuration.path or "FILE"
-        yield wrong(
-            check,
+        yield check.wrong(
             "the last reload failed; the previous configuration stays in force",
             expected="a successful reload",
             fix=f"disksla check-config {path} && systemctl reload disksla-exporter",
@@ -123,14 +116,13 @@ def _configuration(machine: MachineFacts) -> Iterator[CheckResult]:
     modified_s = machine.configuration.modified_timestamp_s
     if at and modified_s is not None and modified_s > at[0].value:
         age = format_duration(max(0.0, machine.now_s - modified_s))
-        yield note(
-            check,
+        yield check.note(
             f"{machine.configuration.path} was changed {age} ago, after the daemon had read it",
             expected="the present file in force",
             fix="systemctl reload disksla-exporter",
         )
     elif at:
-        yield ok(check, "the configuration is loaded")
+        yield check.ok("the configuration is loaded")
 
 
 def _parts(daemon: DaemonFacts) -> Iterator[CheckResult]:
@@ -141,12 +133,10 @@ def _parts(daemon: DaemonFacts) -> Iterator[CheckResult]:
         part = sample.labels.get("collector", "")
         if not sample.value:
             failing.add(part)
-            yield wrong(
-                "daemon.parts",
+            yield Check("daemon.parts", part).wrong(
                 "this part of the daemon does not work",
                 expected=f'disksla_collector_success{{collector="{part}"}} of 1',
                 fix=f"{_LOG} (the status page has the reason, too)",
-                subject=part,
             )
     for sample in daemon.values("disksla_errors_total"):
         source = sample.labels.get("source", "")
@@ -154,15 +144,12 @@ def _parts(daemon: DaemonFacts) -> Iterator[CheckResult]:
             errors = f"{sample.value:.0f} error{'' if sample.value == 1 else 's'}"
             is_bug = source == "sampler"
             because = "; ticks failed by a bug of disksla, please report it" if is_bug else ""
-            yield (wrong if is_bug else note)(
-                "daemon.errors",
-                f"{errors} since the start of the daemon{because}",
-                expected="no errors",
-                fix=_LOG,
-                subject=source,
+            check = Check("daemon.errors", source)
+            yield (check.wrong if is_bug else check.note)(
+                f"{errors} since the start of the daemon{because}", expected="no errors", fix=_LOG
             )
     if parts and not failing:
-        yield ok("daemon.parts", f"{len(parts)} parts of the daemon work")
+        yield Check("daemon.parts").ok(f"{len(parts)} parts of the daemon work")
 
 
 def _ticks(daemon: DaemonFacts) -> Iterator[CheckResult]:
@@ -172,14 +159,13 @@ def _ticks(daemon: DaemonFacts) -> Iterator[CheckResult]:
         return
     share = missed[0].value / max(1.0, done[0].value + missed[0].value)
     if share > _MOST_MISSED:
-        yield note(
-            "daemon.ticks",
+        yield Check("daemon.ticks").note(
             f"{share:.1%} of its ticks were missed",
             expected=f"at most {_MOST_MISSED:.0%}",
             fix="give the daemon more CPU (CPUQuota= of its unit, the limit of its container)",
         )
     else:
-        yield ok("daemon.ticks", f"{share:.1%} of its ticks were missed")
+        yield Check("daemon.ticks").ok(f"{share:.1%} of its ticks were missed")
 
 
 def _scraped(daemon: DaemonFacts) -> Iterator[CheckResult]:
@@ -190,12 +176,12 @@ def _scraped(daemon: DaemonFacts) -> Iterator[CheckResult]:
     fix = f"scrape_configs: [{{job_name: disksla, static_configs: [{target}]}}]"
     expected = f"a scrape within {format_duration(_LONGEST_SCRAPE_S)}"
     if found is None:
-        yield note("daemon.scraped", "it was never scraped", expected=expected, fix=fix)
+        yield Check("daemon.scraped").note("it was never scraped", expected=expected, fix=fix)
     elif float(found[1]) > _LONGEST_SCRAPE_S:
         age = format_duration(float(found[1]))
-        yield note("daemon.scraped", f"last scraped {age} ago", expected=expected, fix=fix)
+        yield Check("daemon.scraped").note(f"last scraped {age} ago", expected=expected, fix=fix)
     else:
-        yield ok("daemon.scraped", f"last scraped {format_duration(float(found[1]))} ago")
+        yield Check("daemon.scraped").ok(f"last scraped {format_duration(float(found[1]))} ago")
 
 
 def _port(url: str) -> str:

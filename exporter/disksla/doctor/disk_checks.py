@@ -18,7 +18,7 @@ from disksla.config import (
     why_not_monitored,
 )
 from disksla.disks import Disk
-from disksla.doctor.check_result import CheckResult, note, ok, wrong
+from disksla.doctor.check_result import Check, CheckResult
 from disksla.doctor.facts import MachineFacts
 from disksla.limits import UNKNOWN_TERMS, Assignment, SharedLimits
 from disksla.units import format_duration, format_size
@@ -71,8 +71,7 @@ def check_disks(machine: MachineFacts) -> Iterator[CheckResult]:
     """Yield the results of all checks of the disks and of the limits over them."""
     configuration = machine.configuration.configuration
     if configuration is None:
-        yield note(
-            "disks.terms",
+        yield Check("disks.terms").note(
             "which disks are monitored, and their terms, were not checked",
             expected="a valid configuration",
             fix="see the group configuration",
@@ -88,22 +87,20 @@ def check_disks(machine: MachineFacts) -> Iterator[CheckResult]:
 def _monitored(machine: MachineFacts, configuration: Configuration) -> Iterator[CheckResult]:
     names = list(assignments_of(machine))
     if names:
-        yield ok("disks.monitored", f"monitored: {', '.join(names)}")
+        yield Check("disks.monitored").ok(f"monitored: {', '.join(names)}")
         return
     reasons = {
         disk.name: why_not_monitored(disk, configuration.settings) or "" for disk in machine.disks
     }
     excluded = [name for name, reason in reasons.items() if reason.startswith(_BY_DISCOVERY)]
     if excluded:
-        yield wrong(
-            "disks.monitored",
+        yield Check("disks.monitored").wrong(
             f"no disk is monitored; `discovery` excludes {', '.join(excluded)}",
             expected="at least one monitored disk",
             fix="change `discovery` in the configuration; disksla discover has the reasons",
         )
     else:
-        yield note(
-            "disks.monitored",
+        yield Check("disks.monitored").note(
             f"no disk is monitored; none of {len(reasons)} block devices is a whole disk",
             expected="at least one monitored disk",
             fix="disksla discover",
@@ -124,40 +121,34 @@ def _age(machine: MachineFacts, disk: Disk, assignment: Assignment) -> Iterator[
     as_of_s, expiry_s = assignment.as_of_timestamp_s, assignment.expiry_timestamp_s
     if as_of_s is None or expiry_s is None or machine.now_s <= expiry_s:
         return
-    yield wrong(
-        "disks.age",
+    yield Check("disks.age", disk.name).wrong(
         f"{assignment.terms} is too old; said by {assignment.origin}"
         f" {format_duration(machine.now_s - as_of_s)} ago",
         expected=f"at most {format_duration(expiry_s - as_of_s)}",
         fix=f"write {assignment.origin} again"
         if assignment.source == "file"
         else detect_command(machine),
-        subject=disk.name,
     )
 
 
 def _terms(machine: MachineFacts, disk: Disk, assignment: Assignment) -> CheckResult:
-    check, name = "disks.terms", disk.name
+    check = Check("disks.terms", disk.name)
     if assignment.source == "none":
         if disk.is_local:
-            return ok(check, "a local disk of the host, which has no terms", name)
-        return note(
-            check,
+            return check.ok("a local disk of the host, which has no terms")
+        return check.note(
             f"{assignment.title}; nothing says what it was sold as; there are no limits",
             expected="an entry of the configuration or of terms.d",
             fix=f"disks: [{{match: {{{_key(disk)}}}, terms: TYPE}}]   # disksla catalog",
-            subject=name,
         )
     if assignment.problem is not None:
-        return wrong(
-            check,
+        return check.wrong(
             f"{assignment.terms}: {assignment.problem}; it is monitored without limits",
             expected="a type of the catalogue, with a size and values that it has",
             fix="set `terms` in `disks`, or add the type to catalog.d (docs/configuration.md)",
-            subject=name,
         )
     by = assignment.said_by(machine.now_s) or "configuration"
-    return ok(check, f"{assignment.terms}, {by}", name)
+    return check.ok(f"{assignment.terms}, {by}")
 
 
 def _size(
@@ -179,29 +170,24 @@ def _size(
     difference = abs(sold - kernel) / max(sold, kernel, 1)
     text = f"sold as {format_size(sold)} ({found.place}); {format_size(kernel)} by the kernel"
     if difference <= _SIZE_TOLERANCE:
-        yield ok("disks.size", f"{format_size(kernel)}, as sold", disk.name)
+        yield Check("disks.size", disk.name).ok(f"{format_size(kernel)}, as sold")
     elif sold < kernel:
-        yield wrong(
-            "disks.size",
+        yield Check("disks.size", disk.name).wrong(
             f"{text}; its limits are those of the smaller size",
             expected="a size as the kernel reports it",
             fix=f"remove `size: {format_size(sold).replace(' ', '')}` from {found.place}"
             if found.file is None or found.file.source == "file"
             else detect_command(machine),
-            subject=disk.name,
         )
     else:
-        yield note(
-            "disks.size",
+        yield Check("disks.size", disk.name).note(
             f"{text}; its limits are those of the larger size",
             expected="the same size, unless the disk was resized just now",
             fix=_rescan(disk),
-            subject=disk.name,
         )
 
 
 def _rescan(disk: Disk) -> str:
-    """Return how the kernel is made to read the size again."""
     if disk.name.startswith("sd"):
         return f"echo 1 > /sys/class/block/{disk.name}/device/rescan"
     if found := re.match(r"nvme\d+", disk.name):
@@ -216,20 +202,14 @@ def _unused(machine: MachineFacts, configuration: Configuration) -> Iterator[Che
     for entry in unused:
         text = entry.describe().removeprefix(f"{entry.place} ")
         if entry.reason == "unmatched" and without:
-            yield wrong(
-                "disks.entries",
+            yield Check("disks.entries", entry.place).wrong(
                 f"{text}, and nothing says what {without} is",
                 expected="a `match` that fits a disk",
                 fix="correct `match`; disksla discover has serial numbers and volumes",
-                subject=entry.place,
             )
         else:
-            yield note(
-                "disks.entries",
-                text,
-                expected="an entry that applies to a disk",
-                fix=_unused_fix(entry),
-                subject=entry.place,
+            yield Check("disks.entries", entry.place).note(
+                text, expected="an entry that applies to a disk", fix=_unused_fix(entry)
             )
 
 
@@ -247,12 +227,11 @@ def _machine(machine: MachineFacts, configuration: Configuration) -> Iterator[Ch
     shared = machine_limits(settings, configuration.machines, machine.cpus)
     if shared:
         machines = ", ".join(dict.fromkeys(each.machine or "configuration" for each in shared))
-        yield ok("disks.machine", f"limits of the machine are known: {machines}")
+        yield Check("disks.machine").ok(f"limits of the machine are known: {machines}")
         yield from _not_in_group(machine, configuration, shared)
         return
     if configuration.machine_problem is not None:
-        yield note(
-            "disks.machine",
+        yield Check("disks.machine").note(
             configuration.machine_problem,
             expected="a machine type of the tables, or its limits",
             fix="machine: {limits: {budget: sum, iops: N, bandwidth: N}}",
@@ -260,8 +239,7 @@ def _machine(machine: MachineFacts, configuration: Configuration) -> Iterator[Ch
         return
     used = {assignment.provider for assignment in assignments_of(machine).values()}
     for provider in sorted(used & set(machine.machine_providers)):
-        yield note(
-            "disks.machine",
+        yield Check("disks.machine").note(
             f"the machine type is not known; {provider} limits all disks of a machine together",
             expected="the machine type",
             fix="machine: {type: TYPE}   # such as m6i.large",
@@ -282,13 +260,11 @@ def _not_in_group(
         if any(is_shared_by(each, disk, assignment, settings) for each in shared):
             continue
         reason = why_not_monitored(disk, settings)
-        yield note(
-            "disks.machine",
+        yield Check("disks.machine", disk.name).note(
             f"not monitored ({reason}), and of unknown type: what it uses of the limits of the"
             " machine is missing",
             expected="its type",
             fix="add the disk to `disks`, or to `machine.exclude` if it has no limit with others",
-            subject=disk.name,
         )
 
 
@@ -296,17 +272,14 @@ def _iostats(machine: MachineFacts) -> Iterator[CheckResult]:
     """Find disks whose requests the kernel does not count: they look idle."""
     for disk in monitored_disks(machine):
         if machine.iostats.get(disk.name) == "0":
-            yield wrong(
-                "disks.iostats",
+            yield Check("disks.iostats", disk.name).wrong(
                 "the kernel does not count its requests (queue/iostats is 0): it looks idle",
                 expected="1 in queue/iostats",
                 fix=f"echo 1 > /sys/class/block/{disk.name.replace('/', '!')}/queue/iostats",
-                subject=disk.name,
             )
 
 
 def _key(disk: Disk) -> str:
-    """Return the best key of `match` for a disk."""
     for key, value in (("volume", disk.volume), ("serial", disk.serial), ("wwn", disk.wwn)):
         if value:
             return f"{key}: {_quoted(value)}"

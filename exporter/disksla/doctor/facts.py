@@ -1,12 +1,16 @@
 """Facts of a machine, as `gather` reads them; what could not be read is a problem in words."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from prometheus_client.core import Sample
 
 from disksla.config import Configuration
 from disksla.disks import Disk
+
+_CONTINUED = re.compile(r"\\\n")
+"""A line of a unit of systemd that goes on in the next one."""
 
 
 class KernelFacts(msgspec.Struct, frozen=True):
@@ -166,3 +170,22 @@ class MachineFacts(msgspec.Struct, frozen=True, kw_only=True):
     daemon: DaemonFacts
     has_credentials_file: bool
     """Whether clouds.yaml is beside the configuration file."""
+
+
+def parse_unit(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the values of each key of [Service], in order; an empty value removes those before.
+
+    Source: systemd.syntax(7).
+    """
+    values: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        section = ""
+        for each in _CONTINUED.sub(" ", text).splitlines():
+            line = each.strip()
+            if line.startswith("["):
+                section = line
+            elif section == "[Service]" and not line.startswith(("#", ";")):
+                key, assigned, value = (part.strip() for part in line.partition("="))
+                if assigned:
+                    values[key] = (*values.get(key, ()), value) if value else ()
+    return values

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from disksla.doctor.check_result import CheckResult, note, ok, wrong
+from disksla.doctor.check_result import Check, CheckResult
 from disksla.doctor.facts import AccessFacts, ConfigurationFacts, MachineFacts, StateFacts
 from disksla.units import MIB, format_size
 
@@ -18,118 +18,109 @@ def check_configuration(machine: MachineFacts) -> Iterator[CheckResult]:
     yield from _file(configuration, machine.is_root)
     for problem in configuration.terms_problems:
         for line in problem.splitlines():
-            yield _invalid("configuration.terms", line, "a valid file", machine.is_root)
+            yield _invalid(Check("configuration.terms"), line, machine.is_root)
     if configuration.web is not None:
         web = configuration.web
         if web.problem is None:
-            yield ok("configuration.web", web.description, web.path)
+            yield Check("configuration.web", web.path).ok(web.description)
         else:
             for line in web.problem.splitlines():
                 fix = f"disksla check-config --web.config.file {web.path}"
-                yield _invalid("configuration.web", line, "a valid file", machine.is_root, fix)
+                yield _invalid(Check("configuration.web"), line, machine.is_root, fix)
     yield from _access(machine.access)
 
 
 def _file(configuration: ConfigurationFacts, is_root: bool) -> Iterator[CheckResult]:  # noqa: FBT001 -- a fact
-    check, path = "configuration.file", configuration.path
+    check, path = Check("configuration.file"), configuration.path
     if configuration.problem is not None:
         fix = f"disksla check-config {path}" if path is not None else "correct the file"
         for line in configuration.problem.splitlines():
-            yield _invalid(check, line, "a valid file", is_root, fix)
+            yield _invalid(check, line, is_root, fix)
         return
     if path is None:
-        yield ok(check, "there is none: all disks that are found are monitored")
+        yield check.ok("there is none: all disks that are found are monitored")
     else:
-        yield ok(check, f"{path} is valid")
+        yield check.ok(f"{path} is valid")
     for text in configuration.notes:
-        yield note(
-            check,
+        yield Check("configuration.file", path).note(
             f"{text}; used as it is",
             expected="values within the bounds of the catalogue, which providers may have raised",
-            subject=path,
         )
     if configuration.own_rows:
         rows = configuration.own_rows
-        yield ok("configuration.catalog", f"catalog.d adds {rows} type{'' if rows == 1 else 's'}")
+        yield Check("configuration.catalog").ok(
+            f"catalog.d adds {rows} type{'' if rows == 1 else 's'}"
+        )
 
 
 def _invalid(
-    check: str,
+    check: Check,
     problem: str,
-    expected: str,
     is_root: bool,  # noqa: FBT001 -- a fact
     fix: str = "correct the file; its last valid content stays in force",
 ) -> CheckResult:
     """Return a problem of a file; it is not the file's if this user may not read it."""
     if problem.endswith(_DENIED) and not is_root:
-        return note(check, problem, expected="a file that may be read", fix=_AS_ROOT)
-    return wrong(check, problem, expected=expected, fix=fix)
+        return check.note(problem, expected="a file that may be read", fix=_AS_ROOT)
+    return check.wrong(problem, expected="a valid file", fix=fix)
 
 
 def _access(access: AccessFacts) -> Iterator[CheckResult]:
-    check = "configuration.access"
+    check = Check("configuration.access")
     if not access.has_user:
-        yield wrong(
-            check,
+        yield check.wrong(
             f"the user {access.user} of the unit does not exist",
             expected="a user that the daemon can run as",
             fix="systemd-sysusers",
         )
         return
     if access.problem is not None:
-        yield note(check, access.problem, expected="files that it may read", fix=_AS_ROOT)
+        yield check.note(access.problem, expected="files that it may read", fix=_AS_ROOT)
         return
     for path in access.unreadable:
-        yield wrong(
-            check,
+        yield Check("configuration.access", path).wrong(
             f"the user {access.user} may not read it",
             expected="a file that the daemon may read",
             fix=f"chgrp {access.user} {path} && chmod 640 {path}",
-            subject=path,
         )
     if not access.unreadable:
-        yield ok(check, f"the user {access.user} may read the files")
+        yield check.ok(f"the user {access.user} may read the files")
 
 
 def check_state(state: StateFacts, access: AccessFacts) -> Iterator[CheckResult]:
     """Yield the results of all checks of the state directory."""
-    check, path = "state.directory", state.directory
+    path = state.directory
+    check = Check("state.directory", path)
     expected = "a directory that the daemon may write, so that credits outlive a restart"
     if state.problem is not None:
-        yield wrong(
-            check,
+        yield check.wrong(
             state.problem,
             expected=expected,
             fix=f"install -d -o {access.user} -g {access.user} -m 0755 {path}",
-            subject=path,
         )
         return
     if state.is_read_only:
-        yield wrong(
-            check,
+        yield check.wrong(
             "its file system is read-only",
             expected=expected,
             fix=f"mount -o remount,rw $(findmnt -n -o TARGET -T {path})",
-            subject=path,
         )
     elif access.problem is None and not access.may_write_state:
-        yield wrong(
-            check,
+        yield check.wrong(
             f"the user {access.user} may not write to it",
             expected=expected,
             fix=f"chown {access.user}: {path}",
-            subject=path,
         )
     else:
-        yield ok(check, f"{path} exists" if access.problem else f"{path} is writable")
+        yield Check("state.directory").ok(
+            f"{path} exists" if access.problem else f"{path} is writable"
+        )
     free = format_size(state.free_bytes)
     if state.free_bytes < LEAST_FREE_BYTES:
-        yield wrong(
-            "state.space",
+        yield Check("state.space", path).wrong(
             f"{free} are free",
             expected=f"{format_size(LEAST_FREE_BYTES)} or more",
             fix=f"df -h {path}",
-            subject=path,
         )
     else:
-        yield ok("state.space", f"{free} are free")
+        yield Check("state.space").ok(f"{free} are free")

@@ -29,8 +29,8 @@ from disksla.doctor.facts import (
     StateFacts,
     UnitFacts,
     WebFacts,
+    parse_unit,
 )
-from disksla.doctor.unit import parse_unit
 from disksla.errors import DiskslaError
 from disksla.events import EventsRequest
 from disksla.events.opened import open_events

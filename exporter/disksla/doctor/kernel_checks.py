@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from disksla.doctor.check_result import CheckResult, note, ok, wrong
+from disksla.doctor.check_result import Check, CheckResult
 from disksla.doctor.facts import ClockFacts, KernelFacts
 from disksla.units import format_duration
 
@@ -36,26 +36,22 @@ def kernel_version(release: str) -> tuple[int, int] | None:
 def _version(release: str) -> CheckResult:
     version = kernel_version(release)
     if version is None:
-        return note(
-            "kernel.version",
-            f"the release '{release}' has no version",
-            expected="a release such as 6.1.0-18-amd64",
+        return Check("kernel.version").note(
+            f"the release '{release}' has no version", expected="a release such as 6.1.0-18-amd64"
         )
     if version < _UTILIZATION_SINCE:
-        return note(
-            "kernel.version",
+        return Check("kernel.version").note(
             f"Linux {release}: the utilization that it counts is inaccurate for sparse requests;"
             " verdicts do not use it",
             expected="Linux 6.10 or newer, or a distribution that has commit 99dc422335d8",
         )
-    return ok("kernel.version", f"Linux {release}")
+    return Check("kernel.version").ok(f"Linux {release}")
 
 
 def _diskstats(kernel: KernelFacts) -> CheckResult:
-    check = "kernel.diskstats"
+    check = Check("kernel.diskstats")
     if kernel.diskstats is None:
-        return wrong(
-            check,
+        return check.wrong(
             kernel.diskstats_problem or "/proc/diskstats was not read",
             expected="/proc/diskstats of the host, readable by all users",
             fix=f"in a container: mount /proc of the host and set {_PATHS}",
@@ -64,8 +60,7 @@ def _diskstats(kernel: KernelFacts) -> CheckResult:
     # Old kernels have shorter lines for partitions, so that the longest counts.
     fields = max(map(len, lines), default=0)
     if fields < _FIELDS:
-        return wrong(
-            check,
+        return check.wrong(
             f"/proc/diskstats has {fields} fields in its longest line",
             expected=f"a line of {_FIELDS} fields or more for each disk",
             fix=f"in a container: mount /proc of the host and set {_PATHS}",
@@ -76,18 +71,16 @@ def _diskstats(kernel: KernelFacts) -> CheckResult:
         if fields < number
     ]
     if missing:
-        return note(
-            check,
+        return check.note(
             f"/proc/diskstats has {fields} fields, without {' and '.join(missing)}",
             expected=f"{_WITH_FLUSHES} fields (Linux 5.5 or newer)",
         )
-    return ok(check, f"/proc/diskstats: {fields} fields, flushes among them")
+    return check.ok(f"/proc/diskstats: {fields} fields, flushes among them")
 
 
 def _pressure(kernel: KernelFacts) -> Iterator[CheckResult]:
     for source, problem in kernel.wait_problems.items():
-        yield wrong(
-            f"kernel.{source}",
+        yield Check(f"kernel.{source}").wrong(
             problem,
             expected="a file of the kernel, readable by all users",
             fix=f"in a container: mount /proc of the host and set {_PATHS}",
@@ -95,10 +88,9 @@ def _pressure(kernel: KernelFacts) -> Iterator[CheckResult]:
     if "pressure" in kernel.wait_problems:
         return
     if kernel.has_pressure:
-        yield ok("kernel.pressure", "/proc/pressure/io is readable")
+        yield Check("kernel.pressure").ok("/proc/pressure/io is readable")
     else:
-        yield note(
-            "kernel.pressure",
+        yield Check("kernel.pressure").note(
             "the kernel has no I/O pressure (PSI); its metrics are absent",
             expected="/proc/pressure/io",
             fix="boot with psi=1 on the kernel command line (Linux 4.20 or newer)",
@@ -107,27 +99,24 @@ def _pressure(kernel: KernelFacts) -> Iterator[CheckResult]:
 
 def _devices(kernel: KernelFacts) -> Iterator[CheckResult]:
     if kernel.disks_problem is not None:
-        yield wrong(
-            "kernel.sysfs",
+        yield Check("kernel.sysfs").wrong(
             kernel.disks_problem,
             expected="a directory with a link for each block device",
             fix=f"in a container: mount /sys of the host and set {_PATHS}",
         )
         return
     for problem in kernel.device_problems:
-        yield wrong(
-            "kernel.sysfs",
+        yield Check("kernel.sysfs").wrong(
             problem,
             expected="attributes that are readable by all users",
             fix="ls -lL /sys/class/block",
         )
     if not kernel.device_problems:
-        yield ok("kernel.sysfs", "block devices and their attributes are readable")
+        yield Check("kernel.sysfs").ok("block devices and their attributes are readable")
     if kernel.has_udev_entries:
-        yield ok("kernel.udev", "the udev database has entries of block devices")
+        yield Check("kernel.udev").ok("the udev database has entries of block devices")
     else:
-        yield note(
-            "kernel.udev",
+        yield Check("kernel.udev").note(
             "the udev database has no block devices; names in /dev/disk/by-id, and serial numbers"
             " that only udev knows, are missing",
             expected="a running udevd, and its database in /run/udev/data",
@@ -137,38 +126,34 @@ def _devices(kernel: KernelFacts) -> Iterator[CheckResult]:
 
 def _hotplug(kernel: KernelFacts) -> Iterator[CheckResult]:
     if not kernel.uses_udev:
-        yield note(
-            "kernel.hotplug",
+        yield Check("kernel.hotplug").note(
             "with other paths than the default ones, uevents are not used; new disks are noticed"
             " by their I/O, other changes within 30 s",
             expected="the default paths, or this delay",
         )
     elif kernel.uevents_problem is not None:
-        yield wrong(
-            "kernel.hotplug",
+        yield Check("kernel.hotplug").wrong(
             kernel.uevents_problem,
             expected="a netlink socket for uevents",
             fix="RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX in the unit",
         )
     else:
-        yield ok("kernel.hotplug", "uevents of new and removed disks can be received")
+        yield Check("kernel.hotplug").ok("uevents of new and removed disks can be received")
 
 
 def check_clock(clock: ClockFacts) -> Iterator[CheckResult]:
     """Yield the result: signatures of API requests and ages of terms need the right time."""
-    check = "clock.synchronised"
+    check = Check("clock.synchronised")
     if clock.is_synchronised:
         error = "" if clock.error_s is None else f", within {format_duration(clock.error_s)}"
-        yield ok(check, f"the clock is synchronised{error}")
+        yield check.ok(f"the clock is synchronised{error}")
     elif clock.is_synchronised is None:
-        yield note(
-            check,
+        yield check.note(
             f"it is not known whether the clock is synchronised: {clock.problem}",
             expected="a clock that NTP sets",
         )
     else:
-        yield note(
-            check,
+        yield check.note(
             "the kernel says that the clock is not synchronised; a clock that is wrong by minutes"
             " makes the API of the provider reject requests",
             expected="a clock that NTP sets",
@@ -178,10 +163,9 @@ def check_clock(clock: ClockFacts) -> Iterator[CheckResult]:
 
 def _consumers(why_not: str | None) -> CheckResult:
     if why_not is None:
-        return ok("kernel.consumers", "who uses a disk is counted by control groups")
+        return Check("kernel.consumers").ok("who uses a disk is counted by control groups")
     found, _, fix = why_not.partition("; ")
-    return note(
-        "kernel.consumers",
+    return Check("kernel.consumers").note(
         f"who uses a disk is not known: {found}",
         expected="cgroup v2 with the controller io (docs/consumers.md)",
         fix=fix or None,

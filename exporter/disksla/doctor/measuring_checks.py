@@ -6,7 +6,7 @@ from prometheus_client.core import Sample
 
 from disksla.config import ProbeEntry, is_below
 from disksla.disks import Disk
-from disksla.doctor.check_result import CheckResult, note, ok, wrong
+from disksla.doctor.check_result import Check, CheckResult
 from disksla.doctor.disk_checks import monitored_disks
 from disksla.doctor.facts import MachineFacts, UnitFacts
 
@@ -26,20 +26,19 @@ def check_measuring(machine: MachineFacts) -> Iterator[CheckResult]:
 
 
 def _exact_counts(machine: MachineFacts) -> CheckResult:
-    check = "measuring.exact_counts"
+    check = Check("measuring.exact_counts")
     cached = [disk.name for disk in monitored_disks(machine) if disk.write_back]
     if not cached:
-        return ok(check, "no monitored disk has a volatile write cache: all writes are exact")
+        return check.ok("no monitored disk has a volatile write cache: all writes are exact")
     counted = {sample.labels.get("device") for sample in _samples(machine, "data_writes_total")}
     names = ", ".join(cached)
     if counted & set(cached):
-        return ok(check, f"data writes of {names} are counted exactly by the daemon")
+        return check.ok(f"data writes of {names} are counted exactly by the daemon")
     if any(sample.value for sample in _samples(machine, "collector_success", collector="events")):
-        return ok(check, f"data writes of {names} are counted exactly once they are written to")
+        return check.ok(f"data writes of {names} are counted exactly once they are written to")
     if machine.why_not_exact is None:
-        return ok(check, f"data writes of {names} can be counted exactly by this user")
-    return note(
-        check,
+        return check.ok(f"data writes of {names} can be counted exactly by this user")
+    return check.note(
         f"empty flushes of {names} count as writes, so that the number of data writes is known"
         f" between two bounds only: {machine.why_not_exact}",
         expected="exact counts, by performance events of the kernel",
@@ -49,12 +48,7 @@ def _exact_counts(machine: MachineFacts) -> CheckResult:
     )
 
 
-def _install(drop_in: str) -> str:
-    return f"install -D -m 644 -t {_DROP_INS} {_EXAMPLES}/{drop_in} && {_RESTART}"
-
-
 def _probes(machine: MachineFacts) -> list[tuple[Disk, ProbeEntry]]:
-    """Return the monitored disks with their probes."""
     configuration = machine.configuration.configuration
     if configuration is None:
         return []
@@ -67,16 +61,16 @@ def _probes(machine: MachineFacts) -> list[tuple[Disk, ProbeEntry]]:
 
 
 def _fio(machine: MachineFacts, *, has_probes: bool) -> CheckResult:
-    check, fio = "measuring.fio", machine.fio
+    check, fio = Check("measuring.fio"), machine.fio
     if fio.problem is None and fio.version is not None:
         major, minor = fio.version
-        return ok(check, f"fio {major}.{minor}, {fio.path}")
+        return check.ok(f"fio {major}.{minor}, {fio.path}")
     found = (fio.problem or "fio was not found").partition("; expected")[0]
     expected, fix = "fio 3.1 or newer", "apt install fio (or dnf install fio)"
     if has_probes:
-        return wrong(check, f"{found}; no probe runs", expected=expected, fix=fix)
-    return note(
-        check, f"{found}; verify, sweep, identify and probe need it", expected=expected, fix=fix
+        return check.wrong(f"{found}; no probe runs", expected=expected, fix=fix)
+    return check.note(
+        f"{found}; verify, sweep, identify and probe need it", expected=expected, fix=fix
     )
 
 
@@ -85,38 +79,34 @@ def _permission(machine: MachineFacts, disk: Disk, entry: ProbeEntry) -> Iterato
     unit = machine.unit
     if unit is None:
         return
+    check = Check("measuring.probes", disk.name)
     if not entry.uses_file:
         if unit.last("PrivateDevices") in {"no", "false", None}:
-            yield ok("measuring.probes", f"{entry.kind}: the unit permits to read", disk.name)
+            yield check.ok(f"{entry.kind}: the unit permits to read")
         else:
-            yield wrong(
-                "measuring.probes",
+            yield check.wrong(
                 f"{entry.kind}: the daemon has no block devices (PrivateDevices=yes in its unit)",
                 expected="the drop-in 10-probe-devices.conf",
-                fix=_install("10-probe-devices.conf"),
-                subject=disk.name,
+                fix=f"install -D -m 644 -t {_DROP_INS} {_EXAMPLES}/10-probe-devices.conf"
+                f" && {_RESTART}",
             )
     elif not disk.mount_points:
-        yield note(
-            "measuring.probes",
+        yield check.note(
             f"{entry.kind}: no file system of this disk is mounted, so that the probe is skipped",
             expected="a mounted file system",
             fix=f"remove {disk.name} from `disks` of the probe",
-            subject=disk.name,
         )
     elif not _may_write(unit, disk, machine.state.directory):
         mount_point = disk.mount_points[0]
         user = machine.access.user
-        yield wrong(
-            "measuring.probes",
+        yield check.wrong(
             f"{entry.kind}: the daemon may not write a file to {mount_point}",
             expected=f"ReadWritePaths=-{mount_point} in the drop-in 20-probe-files.conf",
             fix=f"install -d -o {user} -g {user} -m 0700 {mount_point.rstrip('/')}/.disksla, add"
             f" the line to {_DROP_INS}/20-probe-files.conf, and {_RESTART}",
-            subject=disk.name,
         )
     else:
-        yield ok("measuring.probes", f"{entry.kind}: the unit permits to write", disk.name)
+        yield check.ok(f"{entry.kind}: the unit permits to write")
 
 
 def _may_write(unit: UnitFacts, disk: Disk, state_directory: str) -> bool:
@@ -143,12 +133,10 @@ def _last_probe(machine: MachineFacts, disk: Disk, entry: ProbeEntry) -> Iterato
     reasons = [
         sample.labels["reason"] for sample in _samples(machine, "probe_failures_total", **labels)
     ]
-    yield wrong(
-        "measuring.probe_success",
+    yield Check("measuring.probe_success", disk.name).wrong(
         f"{entry.kind}: the last probe failed ({', '.join(sorted(reasons)) or 'no reason'})",
         expected="a probe that measures",
         fix="journalctl --unit disksla-exporter --grep 'probe failed'",
-        subject=disk.name,
     )
 
 

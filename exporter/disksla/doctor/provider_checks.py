@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from disksla.config import TermsFile
 from disksla.detection import PROVIDERS, WITH_CREDENTIALS_FILE
 from disksla.disks import Disk
-from disksla.doctor.check_result import CheckResult, note, ok, wrong
+from disksla.doctor.check_result import Check, CheckResult
 from disksla.doctor.disk_checks import detect_command, lacks_terms
 from disksla.doctor.facts import DaemonFacts, MachineFacts
 from disksla.provider_count import NOT_THROTTLED
@@ -48,8 +48,7 @@ def check_provider(machine: MachineFacts) -> Iterator[CheckResult]:
     for file in detected:
         yield from _file(machine, file)
     if machine.provider in _ASKED and not detected and without:
-        yield note(
-            "provider.detect",
+        yield Check("provider.detect").note(
             f"{machine.provider} was not asked for the types of the disks",
             expected="a terms file of disksla detect",
             fix=detect_command(machine),
@@ -60,11 +59,12 @@ def check_provider(machine: MachineFacts) -> Iterator[CheckResult]:
 
 def _machine(machine: MachineFacts, without: list[Disk]) -> CheckResult:
     if machine.provider is not None:
-        return ok("provider.machine", f"{machine.provider}, by the firmware of the machine (DMI)")
+        return Check("provider.machine").ok(
+            f"{machine.provider}, by the firmware of the machine (DMI)"
+        )
     if not without:
-        return ok("provider.machine", "not known by the firmware of the machine (DMI)")
-    return note(
-        "provider.machine",
+        return Check("provider.machine").ok("not known by the firmware of the machine (DMI)")
+    return Check("provider.machine").note(
         "the firmware of the machine (DMI) names no known provider; volumes are not recognised",
         expected="a known provider, or terms in the configuration",
         fix="list the disks in `disks` of the configuration",
@@ -75,10 +75,9 @@ def _timer(machine: MachineFacts) -> Iterator[CheckResult]:
     if machine.provider not in _ASKED or machine.detect_unit is None:
         return
     if machine.has_detect_timer:
-        yield ok("provider.timer", "disksla-detect.timer is enabled")
+        yield Check("provider.timer").ok("disksla-detect.timer is enabled")
     else:
-        yield note(
-            "provider.timer",
+        yield Check("provider.timer").note(
             "disksla-detect.timer is not enabled: the provider is not asked again",
             expected="an enabled timer",
             fix="systemctl enable --now disksla-detect.timer",
@@ -94,16 +93,12 @@ def _detected(machine: MachineFacts) -> list[TermsFile]:
 def _file(machine: MachineFacts, file: TermsFile) -> Iterator[CheckResult]:
     for problem in file.problems:
         asked = "API" if problem.source == "api" else "metadata service"
-        yield wrong(
-            "provider.detect",
-            problem.message,
-            expected=f"an answer of the {asked}",
-            fix=_FIXES[problem.reason],
-            subject=file.name,
+        yield Check("provider.detect", file.name).wrong(
+            problem.message, expected=f"an answer of the {asked}", fix=_FIXES[problem.reason]
         )
     if not file.problems and file.as_of_timestamp_s is not None:
         age = format_duration(max(0.0, machine.now_s - file.as_of_timestamp_s))
-        yield ok("provider.detect", f"{file.origin} was asked {age} ago", file.name)
+        yield Check("provider.detect", file.name).ok(f"{file.origin} was asked {age} ago")
 
 
 def _credentials(machine: MachineFacts) -> Iterator[CheckResult]:
@@ -113,8 +108,7 @@ def _credentials(machine: MachineFacts) -> Iterator[CheckResult]:
         unit = machine.detect_unit
         passed = () if unit is None else unit.values.get("LoadCredential", ())
         if unit is not None and not any(each.startswith("clouds.yaml:") for each in passed):
-            yield note(
-                "provider.credentials",
+            yield Check("provider.credentials").note(
                 "the unit disksla-detect does not pass on clouds.yaml",
                 expected="the drop-in 10-openstack.conf",
                 fix="install -D -m 644 -t /etc/systemd/system/disksla-detect.service.d"
@@ -122,8 +116,7 @@ def _credentials(machine: MachineFacts) -> Iterator[CheckResult]:
                 "/10-openstack.conf && systemctl daemon-reload",
             )
     else:
-        yield note(
-            "provider.credentials",
+        yield Check("provider.credentials").note(
             "there is no clouds.yaml beside the configuration file",
             expected="an application credential with the role reader",
             fix="openstack application credential create --role reader disksla"
@@ -140,7 +133,7 @@ def check_agreement(machine: MachineFacts) -> Iterator[CheckResult]:
 
 
 def _agreement(daemon: DaemonFacts, device: str) -> CheckResult:
-    check = "provider.agreement"
+    check = Check("provider.agreement", device)
     whole_s = both_s = same_s = ours_s = theirs_s = 0.0
     for sample in daemon.values("disksla_provider_agreement_seconds_total", device=device):
         whole_s += sample.value
@@ -154,18 +147,14 @@ def _agreement(daemon: DaemonFacts, device: str) -> CheckResult:
     throttled_s = both_s + ours_s + theirs_s
     compared = f"in {format_duration(whole_s)} compared with the provider's count"
     if throttled_s < _LEAST_THROTTLED_S:
-        return ok(check, f"throttled for {format_duration(throttled_s)} {compared}", device)
+        return check.ok(f"throttled for {format_duration(throttled_s)} {compared}")
     found = (
         f"throttled for {format_duration(both_s)} by both ({format_duration(same_s)} at the same"
         f" limit), {format_duration(ours_s)} only by the verdicts, and"
         f" {format_duration(theirs_s)} only by the provider, {compared}"
     )
     if both_s >= _LEAST_AGREEMENT * throttled_s:
-        return ok(check, found, device)
-    return note(
-        check,
-        found,
-        expected=f"at least {format_percent(_LEAST_AGREEMENT)} by both",
-        fix=_RECORD,
-        subject=device,
+        return check.ok(found)
+    return check.note(
+        found, expected=f"at least {format_percent(_LEAST_AGREEMENT)} by both", fix=_RECORD
     )

@@ -1,13 +1,14 @@
 """Burst rules: how burst rates and credits follow from the size and the baseline of a disk."""
 
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from disksla.limits.cost_model import Chunks, CostModel, Metered
-from disksla.limits.limits import Bucket, Burst, DrainKind, Rates, Resource
+from disksla.limits.cost_model import Chunks, CostModel, Metered, Rates
+from disksla.limits.limits import Bucket, Burst, DrainKind, Resource
 from disksla.limits.rules import PeakRule, RuleInput, SizeRule, allocation_units
-from disksla.schema import Bytes, BytesPerSecond, Flag, Number, Seconds, number, whole_number
+from disksla.schema import Bytes, BytesPerSecond, Flag, Number, Seconds, Text, number, whole_number
 
 _PERCENT = 100
 
@@ -115,14 +116,16 @@ class WithoutCredits(_HigherRates, frozen=True, tag_field="type", tag="without-c
 BurstRule = UnitBoost | TokenBuckets | WithoutCredits
 
 
-class Bought(NamedTuple):
-    """The values that a customer chose; None where none was chosen."""
+class Provision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The values that a customer chose for one disk."""
 
-    iops: float | None = None
-    bytes_per_second: float | None = None
+    iops: Number | None = None
+    bytes_per_second: BytesPerSecond | None = None
+    options: Mapping[str, Text] = {}
+    """Values of the options of its type."""
 
 
-_NOTHING = Bought()
+NOTHING_CHOSEN = Provision()
 
 
 def burst_for(
@@ -130,7 +133,7 @@ def burst_for(
     size_bytes: int,
     base: Rates,
     cost: CostModel | None = None,
-    bought: Bought = _NOTHING,
+    bought: Provision = NOTHING_CHOSEN,
 ) -> Burst | None:
     """Return the burst of a disk of this size with these baseline rates; None if it has none."""
     if isinstance(rule, UnitBoost):

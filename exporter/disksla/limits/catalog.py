@@ -17,14 +17,10 @@ from disksla.limits.terms import Catalog, Terms
 from disksla.schema import Overrides
 from disksla.schema.yaml_file import parse_document, read_file
 
-_PACKAGE: Overrides = {}
-"""Tests check the examples of the package; the daemon need not do it at every start."""
 _OPERATOR: Overrides = {Terms: check_examples}
 
 
 class _CatalogFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of one file."""
-
     terms: tuple[Terms, ...] = ()
     common: Any = None
     """Anchors, for aliases and merge keys in the rows."""
@@ -35,7 +31,7 @@ def load_catalog(directory: Path | None = None) -> Catalog:
 
     Raise one DiskslaError that lists every problem of these files, a line each.
     """
-    loader = _package().copy()
+    loader = _Loader(*_package())
     for path in operator_files(directory) if directory is not None else ():
         loader.add_file(path)
     return loader.catalog()
@@ -46,7 +42,7 @@ def catalog_with(operators: Mapping[str, str]) -> Catalog:
 
     Raise DiskslaError as `load_catalog` does.
     """
-    loader = _package().copy()
+    loader = _Loader(*_package())
     for name, content in operators.items():
         loader.add(content.encode(), name, _OPERATOR)
     return loader.catalog()
@@ -65,35 +61,28 @@ def operator_files(directory: Path) -> list[Path]:
 
 def parse_catalog(data: bytes, name: str) -> Catalog:
     """Return the terms of one operator's file. Raise DiskslaError as `load_catalog` does."""
-    loader = _Loader()
+    loader = _Loader((), {})
     loader.add(data, name, _OPERATOR)
     return loader.catalog()
 
 
 @cache
-def _package() -> "_Loader":
-    """Return a loader that read the files of this package; they do not change while it runs."""
-    loader = _Loader()
+def _package() -> tuple[tuple[Terms, ...], Mapping[str, str]]:
+    """Return the rows of this package, and where each name is; they do not change."""
+    loader = _Loader((), {})
     for path in sorted(Path(__file__).with_name("providers").glob("*.yaml")):
-        loader.add(path.read_bytes(), str(path), _PACKAGE)
-    return loader
+        loader.add(path.read_bytes(), str(path), {})  # tests check the examples
+    return loader.catalog().rows, loader.places
 
 
 class _Loader:
     """Collects the rows of several files, and their problems."""
 
-    def __init__(self) -> None:
-        self._rows: list[Terms] = []
-        self._places: dict[str, str] = {}
+    def __init__(self, rows: tuple[Terms, ...], places: Mapping[str, str]) -> None:
+        """Begin with the rows of other files, and the places of their names."""
+        self.places = dict(places)
+        self._rows = list(rows)
         self._problems: list[str] = []
-
-    def copy(self) -> "_Loader":
-        """Return a loader that has read the same files."""
-        other = _Loader()
-        other._rows += self._rows
-        other._places |= self._places
-        other._problems += self._problems
-        return other
 
     def catalog(self) -> Catalog:
         """Return the rows. Raise DiskslaError if there were problems."""
@@ -110,14 +99,15 @@ class _Loader:
     def add(self, data: bytes, name: str, overrides: Overrides) -> None:
         document = parse_document(data, name)
         content, problems = document.read(_CatalogFile, overrides)
-        for path, row_name in _names(content.terms if content is not None else ()):
+        rows = content.terms if content is not None else ()
+        for path, row_name in _names(rows):
             place = document.place(path)
-            first = self._places.setdefault(row_name, place)
+            first = self.places.setdefault(row_name, place)
             if first is not place:
                 text = f"found '{row_name}', which exists in {first}; expected another id"
                 problems.append(document.problem(path, text))
         self._problems += document.lines(problems)
-        self._rows += content.terms if content is not None else ()
+        self._rows += rows
 
 
 def _names(rows: tuple[Terms, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -128,7 +118,6 @@ def _names(rows: tuple[Terms, ...]) -> Iterator[tuple[tuple[str | int, ...], str
 
 
 def _path_of(row: Terms, name: str) -> tuple[str | int, ...]:
-    """Return the place of a name in its row."""
     if name == row.id:
         return ("id",)
     if name in row.aliases:

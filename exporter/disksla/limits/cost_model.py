@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from disksla.schema import Bytes, whole_number
+from disksla.schema import Bytes, BytesPerSecond, Number, whole_number
 
 LimitName = Literal["iops", "bandwidth", "service"]
 
@@ -64,18 +64,13 @@ class Metered(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="mete
 CostModel = PerRequest | Chunks | Additive | Metered
 
 
-class DirectionLimits(NamedTuple):
-    """The limits of reads, or of writes; None where there is no limit."""
+class Rates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Rates in requests and bytes per second; None where there is no limit."""
 
-    iops: float | None
-    bytes_per_second: float | None
-
-
-class RequestCost(NamedTuple):
-    """What one request costs in an additive model, in seconds of service."""
-
-    request_s: float
-    byte_s: float
+    read_iops: Number | None = None
+    write_iops: Number | None = None
+    read_bytes_per_second: BytesPerSecond | None = None
+    write_bytes_per_second: BytesPerSecond | None = None
 
 
 class Charge(msgspec.Struct, frozen=True):
@@ -150,52 +145,54 @@ def load_ratio(
     return most_used_s / seconds
 
 
-def separate_charges(read: DirectionLimits, write: DirectionLimits) -> tuple[Charge, ...]:
+def separate_charges(rates: Rates) -> tuple[Charge, ...]:
     """Return a charge per limit: reads do not use the limits of writes."""
     return _binding(
-        Charge("iops", read_s=_period_s(read.iops)),
-        Charge("iops", write_s=_period_s(write.iops)),
-        Charge("bandwidth", read_byte_s=_period_s(read.bytes_per_second)),
-        Charge("bandwidth", written_byte_s=_period_s(write.bytes_per_second)),
+        Charge("iops", read_s=_period_s(rates.read_iops)),
+        Charge("iops", write_s=_period_s(rates.write_iops)),
+        Charge("bandwidth", read_byte_s=_period_s(rates.read_bytes_per_second)),
+        Charge("bandwidth", written_byte_s=_period_s(rates.write_bytes_per_second)),
     )
 
 
-def shared_charges(read: DirectionLimits, write: DirectionLimits) -> tuple[Charge, ...]:
+def shared_charges(rates: Rates) -> tuple[Charge, ...]:
     """Return charges to one budget of reads and writes: r/R + w/W <= 1, for requests and bytes.
 
     A limit on the sum of both is the case R = W.
     """
     return _binding(
-        Charge("iops", read_s=_period_s(read.iops), write_s=_period_s(write.iops)),
+        Charge("iops", read_s=_period_s(rates.read_iops), write_s=_period_s(rates.write_iops)),
         Charge(
             "bandwidth",
-            read_byte_s=_period_s(read.bytes_per_second),
-            written_byte_s=_period_s(write.bytes_per_second),
+            read_byte_s=_period_s(rates.read_bytes_per_second),
+            written_byte_s=_period_s(rates.write_bytes_per_second),
         ),
     )
 
 
-def service_charges(read: RequestCost, write: RequestCost) -> tuple[Charge, ...]:
-    """Return the charge of requests and bytes, read or written, to one budget of time."""
-    return _binding(Charge("service", read.request_s, write.request_s, read.byte_s, write.byte_s))
-
-
-def published_cost(limits: DirectionLimits) -> RequestCost:
-    """Return the cost by the formula of Yandex Cloud's documents, 1/IOPS + n/bandwidth.
+def published_charges(rates: Rates) -> tuple[Charge, ...]:
+    """Return the charge to one budget of time by Yandex Cloud's documents, 1/IOPS + n/bandwidth.
 
     Source: https://yandex.cloud/en/docs/compute/concepts/storage-read-write (formula image).
     """
-    return RequestCost(_period_s(limits.iops), _period_s(limits.bytes_per_second))
+    return _binding(Charge("service", *map(_period_s, msgspec.structs.astuple(rates))))
 
 
-def enforced_cost(limits: DirectionLimits, cost: Additive) -> RequestCost:
-    """Return the cost that the block store of Yandex Cloud charges, 1/C1 + n/C2."""
-    if limits.iops is None:
-        return published_cost(limits)
-    requests_per_second, bytes_per_second = service_constants(
-        limits.iops, limits.bytes_per_second or 0.0, cost
-    )
-    return RequestCost(1 / requests_per_second, 1 / bytes_per_second if bytes_per_second else 0.0)
+def enforced_charges(rates: Rates, cost: Additive) -> tuple[Charge, ...]:
+    """Return the charge to one budget of time by the block store of Yandex Cloud, 1/C1 + n/C2."""
+    read_s, read_byte_s = _enforced_s(rates.read_iops, rates.read_bytes_per_second, cost)
+    write_s, written_byte_s = _enforced_s(rates.write_iops, rates.write_bytes_per_second, cost)
+    return _binding(Charge("service", read_s, write_s, read_byte_s, written_byte_s))
+
+
+def _enforced_s(
+    iops: float | None, bytes_per_second: float | None, cost: Additive
+) -> tuple[float, float]:
+    """Return the seconds that a request costs, and those of a byte."""
+    if iops is None:
+        return 0.0, _period_s(bytes_per_second)
+    c1, c2 = service_constants(iops, bytes_per_second or 0.0, cost)
+    return 1 / c1, _period_s(c2 or None)
 
 
 def service_constants(iops: float, bytes_per_second: float, cost: Additive) -> tuple[int, int]:

@@ -100,30 +100,16 @@ def derivation(
     Raise DiskslaError if the limits cannot be derived.
     """
     provision = provisioned or Provision()
-    rates = derive_limits(terms, size_bytes, provision).rates
+    has_limits = derive_limits(terms, size_bytes, provision).budget is not None
     terms, size_bytes = with_options(terms, size_bytes, provision.options)
-    read_iops, write_iops, read_bandwidth, write_bandwidth = bases(terms, size_bytes, provision)
     return tuple(
-        DerivationStep(name, _steps(rule, basis, shown), shown(rate))
-        for name, rule, rate, basis, shown in (
-            ("read IOPS", terms.read_iops, rates.read_iops, read_iops, format_count),
-            ("write IOPS", terms.write_iops, rates.write_iops, write_iops, format_count),
-            (
-                "read bandwidth",
-                terms.read_bandwidth,
-                rates.read_bytes_per_second,
-                read_bandwidth,
-                format_listed_bandwidth,
-            ),
-            (
-                "write bandwidth",
-                terms.write_bandwidth,
-                rates.write_bytes_per_second,
-                write_bandwidth,
-                format_listed_bandwidth,
-            ),
+        DerivationStep(
+            f"{each.direction} {each.what}",
+            _steps(each.rule, each.basis, each.shown),
+            each.shown(each.rule.rate(each.basis) or 0.0),
         )
-        if rule is not None and rate is not None
+        for each in bases(terms, size_bytes, provision)
+        if has_limits and each.rule is not None
     )
 
 

@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.limits.burst_rules import Bought, burst_for
-from disksla.limits.cost_model import Charge, Work
+from disksla.limits.burst_rules import NOTHING_CHOSEN, Provision, burst_for
+from disksla.limits.cost_model import Charge, Rates, Work
 from disksla.limits.limits import (
     NO_LIMITS,
     BudgetKind,
@@ -16,7 +16,6 @@ from disksla.limits.limits import (
     Limits,
     OneUnit,
     PromisedShare,
-    Rates,
     build_limits,
     promised_share,
 )
@@ -29,10 +28,9 @@ from disksla.limits.rules import (
     RuleInput,
     provisioned_parts,
 )
-from disksla.limits.terms import Provision, Terms
+from disksla.limits.terms import Terms
 from disksla.units import format_count, format_listed_bandwidth, format_size
 
-_NOTHING = Provision()
 _Rule = IopsRule | BandwidthRule | None
 _What = Literal["IOPS", "bandwidth"]
 Shown = Callable[[float], str]
@@ -60,7 +58,7 @@ def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None =
     part of these terms, or if the size is zero. A value beyond the bounds of the catalogue counts:
     providers raise them (`beyond_bounds`).
     """
-    provision = provisioned or _NOTHING
+    provision = provisioned or NOTHING_CHOSEN
     _check_provisioned(terms, size_bytes, provision)
     budget = terms.budget
     if budget is None:
@@ -92,14 +90,13 @@ def _limits(
 ) -> Limits:
     """Return the limits of a row whose options are applied."""
     rates = _rates(terms, size_bytes, provision)
-    bought = Bought(provision.iops, provision.bytes_per_second)
     latency = terms.latency
     limits = build_limits(
         rates,
         budget,
         latency_s=latency.seconds if latency else None,
         latency_kind=latency.kind if latency else None,
-        burst=burst_for(terms.burst, size_bytes, rates, terms.cost, bought)
+        burst=burst_for(terms.burst, size_bytes, rates, terms.cost, provision)
         if terms.burst
         else None,
         cost=terms.cost,
@@ -147,26 +144,39 @@ def _highest_cost_s(charges: tuple[Charge, ...], request_bytes: int, write_share
     return request.load(charges, 1.0) or 0.0
 
 
-def bases(
-    terms: Terms, size_bytes: int, provision: Provision
-) -> tuple[RuleInput, RuleInput, RuleInput, RuleInput]:
-    """Return what the limits of read and write IOPS, and of read and write bandwidth, follow from.
+class LimitBasis(NamedTuple):
+    """One limit of a row: its rule, and what it follows from."""
+
+    direction: Literal["read", "write"]
+    what: _What
+    rule: _Rule
+    basis: RuleInput
+
+    @property
+    def shown(self) -> Shown:
+        """How its numbers are written."""
+        return format_count if self.what == "IOPS" else format_listed_bandwidth
+
+
+def bases(terms: Terms, size_bytes: int, provision: Provision) -> list[LimitBasis]:
+    """Return the limits of read and write IOPS, and of read and write bandwidth.
 
     Of the limits of a direction, one may follow from the other.
     """
     iops, bandwidth = provision.iops, provision.bytes_per_second
-    found = []
-    for iops_rule, bandwidth_rule in (
-        (terms.read_iops, terms.read_bandwidth),
-        (terms.write_iops, terms.write_bandwidth),
-    ):
+    of_iops, of_bandwidth = [], []
+    directions: tuple[tuple[Literal["read", "write"], _Rule, _Rule], ...] = (
+        ("read", terms.read_iops, terms.read_bandwidth),
+        ("write", terms.write_iops, terms.write_bandwidth),
+    )
+    for direction, iops_rule, bandwidth_rule in directions:
         alone = RuleInput(size_bytes, bandwidth, None, iops)
         other = _rate(bandwidth_rule, alone) if isinstance(iops_rule, FromBandwidth) else None
-        of_iops = RuleInput(size_bytes, iops, other, bandwidth)
-        of_bandwidth = RuleInput(size_bytes, bandwidth, _rate(iops_rule, of_iops), iops)
-        found.append((of_iops, of_bandwidth))
-    (read_iops, read_bandwidth), (write_iops, write_bandwidth) = found
-    return read_iops, write_iops, read_bandwidth, write_bandwidth
+        basis = RuleInput(size_bytes, iops, other, bandwidth)
+        of_iops.append(LimitBasis(direction, "IOPS", iops_rule, basis))
+        basis = RuleInput(size_bytes, bandwidth, _rate(iops_rule, basis), iops)
+        of_bandwidth.append(LimitBasis(direction, "bandwidth", bandwidth_rule, basis))
+    return [*of_iops, *of_bandwidth]
 
 
 def provision_bounds(
@@ -176,15 +186,14 @@ def provision_bounds(
 
     A highest value is infinite where the provider states none.
     """
-    provision = provisioned or _NOTHING
+    provision = provisioned or NOTHING_CHOSEN
     terms, size_bytes = with_options(terms, size_bytes, provision.options)
-    iops_basis, _, bandwidth_basis, _ = bases(terms, size_bytes, provision)
+    read_iops, _, read_bandwidth, _ = bases(terms, size_bytes, provision)
     return ProvisionBounds(
-        next((part.bounds(iops_basis) for part in provisioned_parts(terms.read_iops)), None),
-        next(
-            (part.bounds(bandwidth_basis) for part in provisioned_parts(terms.read_bandwidth)),
-            None,
-        ),
+        *(
+            next((part.bounds(each.basis) for part in provisioned_parts(each.rule)), None)
+            for each in (read_iops, read_bandwidth)
+        )
     )
 
 
@@ -192,23 +201,23 @@ def beyond_bounds(
     terms: Terms, size_bytes: int, provisioned: Provision | None = None
 ) -> list[str]:
     """Return a sentence for each provisioned value that is beyond the bounds of the catalogue."""
-    provision = provisioned or _NOTHING
-    terms, size_bytes = with_options(terms, size_bytes, provision.options)
-    iops_basis, _, bandwidth_basis, _ = bases(terms, size_bytes, provision)
-    values: tuple[tuple[_What, _Rule, RuleInput, float | None], ...] = (
-        ("IOPS", terms.read_iops, iops_basis, provision.iops),
-        ("bandwidth", terms.read_bandwidth, bandwidth_basis, provision.bytes_per_second),
-    )
-    found = []
-    for what, rule, basis, value in values:
-        for part in provisioned_parts(rule):
-            least, most = part.bounds(basis)
-            if value is not None and not least <= value <= most:
-                found.append(
-                    f"found {_SHOWN[what](value)} provisioned {what} for {terms.id};"
-                    f" expected {bounds_text(_SHOWN[what], (least, most))}"
-                )
-    return found
+    provision = provisioned or NOTHING_CHOSEN
+    bounds = provision_bounds(terms, size_bytes, provision)
+    return [
+        f"found {shown(value)} provisioned {what} for {terms.id};"
+        f" expected {bounds_text(shown, expected)}"
+        for what, shown, value, expected in (
+            ("IOPS", format_count, provision.iops, bounds.iops),
+            (
+                "bandwidth",
+                format_listed_bandwidth,
+                provision.bytes_per_second,
+                bounds.bytes_per_second,
+            ),
+        )
+        if value is not None and expected is not None
+        if not expected[0] <= value <= expected[1]
+    ]
 
 
 def beyond_sizes(terms: Terms, size_bytes: int) -> list[str]:
@@ -236,19 +245,13 @@ def range_text(least: float | None, most: float | None, shown: Shown) -> str:
 
 
 def _rates(terms: Terms, size_bytes: int, provision: Provision) -> Rates:
-    rules: tuple[tuple[_What, _Rule], ...] = (
-        ("IOPS", terms.read_iops),
-        ("IOPS", terms.write_iops),
-        ("bandwidth", terms.read_bandwidth),
-        ("bandwidth", terms.write_bandwidth),
-    )
     rates = []
-    for (what, rule), basis in zip(rules, bases(terms, size_bytes, provision), strict=True):
-        rate = _rate(rule, basis)
-        if rule is not None and rate is None:
-            bounds = provisioned_parts(rule)[0].bounds(basis)
-            expected = bounds_text(_SHOWN[what], bounds)
-            raise DiskslaError(f"{terms.id} needs provisioned {what}; expected {expected}")
+    for each in bases(terms, size_bytes, provision):
+        rate = _rate(each.rule, each.basis)
+        if each.rule is not None and rate is None:
+            bounds = provisioned_parts(each.rule)[0].bounds(each.basis)
+            expected = bounds_text(each.shown, bounds)
+            raise DiskslaError(f"{terms.id} needs provisioned {each.what}; expected {expected}")
         rates.append(rate)
     return Rates(*rates)
 
@@ -268,6 +271,3 @@ def _check_provisioned(row: Terms, size_bytes: int, provision: Provision) -> Non
                 f"found provisioned {what}; expected none: the size determines the {what} of"
                 f" {terms.id}"
             )
-
-
-_SHOWN: dict[_What, Shown] = {"IOPS": format_count, "bandwidth": format_listed_bandwidth}

@@ -10,18 +10,17 @@ from disksla.limits.cost_model import (
     Charge,
     Chunks,
     CostModel,
-    DirectionLimits,
     Metered,
     PerRequest,
+    Rates,
     chunked,
-    enforced_cost,
+    enforced_charges,
     metered,
-    published_cost,
+    published_charges,
     separate_charges,
-    service_charges,
     shared_charges,
 )
-from disksla.schema import Bytes, BytesPerSecond, Number, number, whole_number
+from disksla.schema import Bytes, number, whole_number
 from disksla.units import KIB
 
 BudgetKind = Literal["separate", "sum", "time_shared"]
@@ -42,15 +41,6 @@ class Budgets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def kind(self) -> BudgetKind | Literal["mixed"]:
         """The kind of both, or `mixed`."""
         return self.iops if self.iops == self.bandwidth else "mixed"
-
-
-class Rates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Rates in requests and bytes per second; None where there is no limit."""
-
-    read_iops: Number | None = None
-    write_iops: Number | None = None
-    read_bytes_per_second: BytesPerSecond | None = None
-    write_bytes_per_second: BytesPerSecond | None = None
 
 
 class Bucket(msgspec.Struct, frozen=True):
@@ -206,9 +196,8 @@ def build_limits(
     charges differ only for an additive cost.
     """
     budgets = budget if isinstance(budget, Budgets) else Budgets(budget, budget)
-    promised = _charges(rates, budgets, cost)
-    burst_charges = _charges(burst.rates, budgets, cost) if burst is not None else ()
-    enforced = _enforced(rates, cost, promised)
+    promised, enforced = _charges(rates, budgets, cost)
+    of_burst = _charges(burst.rates, budgets, cost) if burst is not None else ((), ())
     return Limits(
         rates,
         budgets,
@@ -218,8 +207,8 @@ def build_limits(
         enforced_charges=enforced,
         throttled_charges=_with_refill(enforced, burst),
         burst=burst,
-        burst_charges=burst_charges,
-        burst_throttled_charges=_enforced(burst.rates, cost, burst_charges) if burst else (),
+        burst_charges=of_burst[0],
+        burst_throttled_charges=of_burst[1],
     )
 
 
@@ -236,18 +225,13 @@ def promised_share(shares: tuple[PromisedShare, ...], request_bytes: int) -> flo
     )
 
 
-def _enforced(rates: Rates, cost: CostModel, published: tuple[Charge, ...]) -> tuple[Charge, ...]:
-    if not isinstance(cost, Additive):
-        return published
-    read, write = _by_direction(rates)
-    return service_charges(enforced_cost(read, cost), enforced_cost(write, cost))
-
-
-def _charges(rates: Rates, budgets: Budgets, cost: CostModel) -> tuple[Charge, ...]:
-    read, write = _by_direction(rates)
+def _charges(
+    rates: Rates, budgets: Budgets, cost: CostModel
+) -> tuple[tuple[Charge, ...], tuple[Charge, ...]]:
+    """Return the charges that are published, and those that are enforced."""
     if isinstance(cost, Additive):
-        return service_charges(published_cost(read), published_cost(write))
-    separate, shared = separate_charges(read, write), shared_charges(read, write)
+        return published_charges(rates), enforced_charges(rates, cost)
+    separate, shared = separate_charges(rates), shared_charges(rates)
     charges = tuple(
         charge
         for limit, kind in (("iops", budgets.iops), ("bandwidth", budgets.bandwidth))
@@ -255,15 +239,10 @@ def _charges(rates: Rates, budgets: Budgets, cost: CostModel) -> tuple[Charge, .
         if charge.limit == limit
     )
     if isinstance(cost, Metered):
-        return metered(charges, cost)
-    return chunked(charges, cost.chunk_bytes) if isinstance(cost, Chunks) else charges
-
-
-def _by_direction(rates: Rates) -> tuple[DirectionLimits, DirectionLimits]:
-    return (
-        DirectionLimits(rates.read_iops, rates.read_bytes_per_second),
-        DirectionLimits(rates.write_iops, rates.write_bytes_per_second),
-    )
+        charges = metered(charges, cost)
+    elif isinstance(cost, Chunks):
+        charges = chunked(charges, cost.chunk_bytes)
+    return charges, charges
 
 
 def _with_refill(charges: tuple[Charge, ...], burst: Burst | None) -> tuple[Charge, ...]:
@@ -274,12 +253,6 @@ def _with_refill(charges: tuple[Charge, ...], burst: Burst | None) -> tuple[Char
         default=0.0,
     )
     return tuple(
-        Charge(
-            charge.limit,
-            charge.read_s / factor,
-            charge.write_s / factor,
-            charge.read_byte_s / factor,
-            charge.written_byte_s / factor,
-        )
-        for charge in charges
+        Charge(limit, *(cost_s / factor for cost_s in costs_s))
+        for limit, *costs_s in map(msgspec.structs.astuple, charges)
     )

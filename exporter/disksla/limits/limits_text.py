@@ -123,7 +123,6 @@ def limits_facts(
 
 
 def _unit_text(unit: OneUnit) -> str:
-    """Return what one allocation unit is promised."""
     rates = unit.rates
     iops = _of_both(rates.read_iops, rates.write_iops, format_count)
     bandwidth = _of_both(
@@ -182,7 +181,6 @@ def _arithmetic(steps: Iterable[DerivationStep]) -> Iterator[tuple[str, str]]:
 
 
 def _conditions(terms: Terms) -> Iterator[tuple[str, str]]:
-    """Yield the requests for which the promise holds."""
     for what, conditions in (
         ("IOPS apply", terms.iops_conditions),
         ("bandwidth applies", terms.bandwidth_conditions),
@@ -275,7 +273,6 @@ def print_limits(
 def _facts(
     terms: Terms, limits: Limits, query: LimitsQuery, iops: EffectiveIops | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the facts below the table of rates."""
     if query.mix is not None:
         yield "effective IOPS", _effective_text(query.mix, iops)
     if terms.scope == "machine":

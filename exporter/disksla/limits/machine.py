@@ -151,7 +151,6 @@ class MachineGroup(msgspec.Struct, frozen=True):
     limits: Limits
     inferred: str | None
     """From which words of the provider the credits are inferred; None without a burst."""
-    sources: tuple[RowSource, ...]
     date: dt.date
     confidence: Confidence
 
@@ -242,7 +241,6 @@ def machine_groups(rules: MachineRules, machine: Machine) -> tuple[MachineGroup,
             inferred=group.burst.inferred
             if group.burst is not None and limits.burst is not None
             else None,
-            sources=rules.sources,
             date=dt.date.fromisoformat(row["date"]) if "date" in row else rules.sources[0].date,
             confidence=msgspec.convert(row.get("confidence", rules.confidence), Confidence),
         )
@@ -335,7 +333,6 @@ def _has_vcpus(row: Row, vcpus: int) -> bool:
 
 
 def _unknown(rules: MachineRules, lines: str, name: str) -> str:
-    """Return the message for a machine type that the table does not have."""
     names = dict.fromkeys(re.findall(r"^[^,\n]+", lines, re.MULTILINE))
     if rules.key == "series":
         names = dict.fromkeys(each for each in names if "-" in each)

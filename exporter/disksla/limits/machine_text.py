@@ -121,8 +121,6 @@ def compare(disk: DiskOnMachine, group: MachineGroup) -> str:
 
 
 class _Compared(NamedTuple):
-    """A rate of a machine beside that of a disk."""
-
     base: float | None
     peak: float | None
     of_disk: float | None
@@ -165,7 +163,6 @@ def _joined(texts: list[str]) -> str:
 
 
 def _facts(group: MachineGroup) -> Iterator[tuple[str, str]]:
-    """Yield what is known of the limit besides its rates."""
     yield from limits_facts(group.limits)
     if group.inferred is not None:
         yield "inferred from", f"'{group.inferred}' (the credits are not published)"

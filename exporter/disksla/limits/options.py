@@ -10,17 +10,7 @@ from disksla.limits.terms import Changes, ClientLimits, Option, OptionOfValue, O
 from disksla.schema import close_match
 from disksla.units import format_size
 
-_CHANGED = (
-    "read_iops",
-    "write_iops",
-    "read_bandwidth",
-    "write_bandwidth",
-    "latency",
-    "burst",
-    "budget",
-    "shared_by",
-    "client",
-)
+_CHANGED = set(Changes.__struct_fields__) & set(Terms.__struct_fields__)
 
 
 class Chosen(NamedTuple):
@@ -98,7 +88,6 @@ def client_of(terms: Terms, size_bytes: int) -> ClientLimits | None:
 def _value(
     terms: Terms, name: str, option: Option | OptionOfValue, chosen: Mapping[str, str]
 ) -> str:
-    """Return the value of an option."""
     value = chosen.get(name, option.default)
     if value not in option.values and value != option.default:
         known = dict.fromkeys((option.default, *option.values))

@@ -5,6 +5,7 @@ the rule decides which, and so the unit in which its numbers are written. Sizes 
 """
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -256,42 +257,36 @@ _Part = SizeRule[Amount] | FromIops | FromBandwidth | Provisioned[Amount] | Mult
 """What a rule of several parts may consist of."""
 
 
-class _Parts(_Rule, Generic[Amount], frozen=True):
-    """Base of rules of several parts."""
+_COMBINED: Mapping[str, Callable[[list[float]], float]] = {
+    "greatest": max,
+    "least": min,
+    "sum": sum,
+}
+"""How the limits of the parts are combined, by the tag of the rule."""
 
+
+class _Parts(_Rule, Generic[Amount], frozen=True):
     of: tuple[_Part[Amount], ...]
 
-    def rates(self, basis: RuleInput) -> list[float] | None:
-        """Return the limit of each part; None if one must be chosen."""
+    def rate(self, basis: RuleInput) -> float | None:
+        """Return the limit that follows from those of the parts; None if one must be chosen."""
         rates = [rule.rate(basis) for rule in self.of]
-        return None if None in rates else [rate for rate in rates if rate is not None]
+        known = [rate for rate in rates if rate is not None]
+        return (
+            _COMBINED[str(self.__struct_config__.tag)](known) if len(known) == len(rates) else None
+        )
 
 
 class Greatest(_Parts[Amount], Generic[Amount], frozen=True, tag="greatest"):
     """The greatest of several limits."""
 
-    def rate(self, basis: RuleInput) -> float | None:
-        """Return the greatest limit; None if a part must be chosen."""
-        rates = self.rates(basis)
-        return None if rates is None else max(rates)
-
 
 class Least(_Parts[Amount], Generic[Amount], frozen=True, tag="least"):
     """The least of several limits."""
 
-    def rate(self, basis: RuleInput) -> float | None:
-        """Return the least limit; None if a part must be chosen."""
-        rates = self.rates(basis)
-        return None if rates is None else min(rates)
-
 
 class Sum(_Parts[Amount], Generic[Amount], frozen=True, tag="sum"):
     """Several limits that add up: a base by size, and what the customer bought in addition."""
-
-    def rate(self, basis: RuleInput) -> float | None:
-        """Return the sum; None if a part must be chosen."""
-        rates = self.rates(basis)
-        return None if rates is None else sum(rates)
 
 
 class FromBaseline(_Rule, Generic[Amount], frozen=True, tag="from-baseline"):
@@ -331,7 +326,6 @@ def allocation_units(size_bytes: float, unit_bytes: int) -> int:
 
 
 def _bound(bound: Any, basis: RuleInput) -> float:
-    """Return the value of a bound, which is a number or a rule."""
     return bound if isinstance(bound, float | int) else bound.rate(basis)
 
 
@@ -345,7 +339,6 @@ def _rounded(rate: float, round_to: float, *, up: bool = False) -> float:
 
 
 def _settle(rate: float, minimum: float | None, maximum: float | None) -> float:
-    """Return a rate within its bounds."""
     if minimum is not None:
         rate = max(rate, minimum)
     return rate if maximum is None else min(rate, maximum)

@@ -1,21 +1,20 @@
 """Terms: the records of the catalogue, one row for each type of disk."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal
 
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.limits.burst_rules import BurstRule
-from disksla.limits.cost_model import Additive, CostModel, PerRequest
+from disksla.limits.burst_rules import BurstRule, Provision
+from disksla.limits.cost_model import Additive, CostModel, PerRequest, Rates
 from disksla.limits.limits import (
     BudgetKind,
     Budgets,
     Conditions,
     LatencyKind,
     PromisedShare,
-    Rates,
     Share,
 )
 from disksla.limits.rules import BandwidthRule, FromBandwidth, FromIops, IopsRule
@@ -26,7 +25,6 @@ from disksla.schema import (
     Flag,
     InvalidFieldsError,
     LongText,
-    Number,
     Seconds,
     Text,
     pattern,
@@ -72,15 +70,6 @@ class LatencyTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("found none of seconds and write_seconds; expected at least one")
 
 
-class Provision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The values that a customer chose for one disk."""
-
-    iops: Number | None = None
-    bytes_per_second: BytesPerSecond | None = None
-    options: Mapping[str, Text] = {}
-    """Values of the options of its type."""
-
-
 class Sizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The sizes in which a type is sold."""
 
@@ -121,8 +110,6 @@ class Changes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of options."""
-
     about: Text
     """What it is, and the name that the cloud's API has for it."""
     default: Text
@@ -166,6 +153,9 @@ class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """None if the burst is not compared."""
 
 
+_FOLLOWS = (FromIops, FromBandwidth)
+"""Rules of a limit that follows from the other one of its direction."""
+_FOLLOWS_OR_NONE = (*_FOLLOWS, type(None))
 Confidence = Literal["high", "medium", "low"]
 Scope = Literal["disk", "machine"]
 
@@ -240,76 +230,47 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def __post_init__(self) -> None:
         """Raise InvalidFieldsError if parts of the row contradict each other."""
-        reads, writes = (
-            (self.read_iops, self.read_bandwidth),
-            (self.write_iops, self.write_bandwidth),
-        )
+        found = (*self._contradictions(), *self._wrong_rules())
+        if found:
+            raise InvalidFieldsError({(key,): text for key, text in found})
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield the key of each part besides rules that others contradict, and what is wrong."""
+        if not self.id.startswith(f"{self.provider}."):
+            found = f"found '{self.id}' of provider {self.provider}"
+            yield "id", f"{found}; expected {self.provider}.NAME"
+        if not self.examples:
+            yield "examples", "found an empty list; expected at least one example"
+        if self.client is not None and not self.is_file_storage:
+            yield "client", "found limits of a client without shared_by; expected both"
+        if isinstance(self.cost, Additive) and set(self._budgets) != {"time_shared"}:
+            yield "cost", "found an additive cost; expected it with budget time_shared only"
         shares = [share.request_bytes for share in self.promised_shares]
-        problems: dict[tuple[str | int, ...], str] = {}
-        for key, is_wrong, text in (
-            (
-                "id",
-                not self.id.startswith(f"{self.provider}."),
-                f"found '{self.id}' of provider {self.provider}; expected {self.provider}.NAME",
-            ),
-            ("examples", not self.examples, "found an empty list; expected at least one example"),
-            (
-                "budget",
-                self.budget is None and any((*reads, *writes)),
-                "missing beside limits; expected one of: separate, sum, time_shared",
-            ),
-            (
-                "budget",
-                self.budget is not None and not any((*reads, *writes)),
-                "found a budget without limits; expected rules such as read_iops",
-            ),
-            *(
-                (
-                    "budget",
-                    budget == "sum" and read != write,
-                    (
-                        "found 'sum' with different rules for reads and writes; expected the same"
-                        " rules"
-                    ),
-                )
-                for budget, read, write in zip(self._budgets, reads, writes, strict=True)
-            ),
-            (
-                "client",
-                self.client is not None and not self.is_file_storage,
-                "found limits of a client without shared_by; expected both",
-            ),
-            (
-                "cost",
-                isinstance(self.cost, Additive) and set(self._budgets) != {"time_shared"},
-                "found an additive cost; expected it with budget time_shared only",
-            ),
-            *(
-                (
-                    f"{direction}_{key}",
-                    isinstance(rule, FromIops | FromBandwidth)
-                    and (other is None or isinstance(other, FromIops | FromBandwidth)),
-                    (
-                        "found a rule that follows from the other limit; expected a rule of"
-                        f" its own in {direction}_{other_key}"
-                    ),
-                )
-                for direction, (iops, bandwidth) in (("read", reads), ("write", writes))
-                for key, rule, other_key, other in (
-                    ("iops", iops, "bandwidth", bandwidth),
-                    ("bandwidth", bandwidth, "iops", iops),
-                )
-            ),
-            (
-                "promised_shares",
-                shares != sorted(set(shares)),
-                "found sizes out of order; expected ascending request_bytes",
-            ),
+        if shares != sorted(set(shares)):
+            text = "found sizes out of order; expected ascending request_bytes"
+            yield "promised_shares", text
+
+    def _wrong_rules(self) -> Iterator[tuple[str, str]]:
+        """Yield the key of each rule or budget that others contradict, and what is wrong."""
+        reads = {"iops": self.read_iops, "bandwidth": self.read_bandwidth}
+        writes = {"iops": self.write_iops, "bandwidth": self.write_bandwidth}
+        has_limits = any((*reads.values(), *writes.values()))
+        if self.budget is None and has_limits:
+            yield "budget", "missing beside limits; expected one of: separate, sum, time_shared"
+        if self.budget is not None and not has_limits:
+            yield "budget", "found a budget without limits; expected rules such as read_iops"
+        if any(
+            budget == "sum" and reads[key] != writes[key]
+            for key, budget in zip(reads, self._budgets, strict=True)
         ):
-            if is_wrong:
-                problems[key,] = text
-        if problems:
-            raise InvalidFieldsError(problems)
+            text = "found 'sum' with different rules for reads and writes; expected the same rules"
+            yield "budget", text
+        for direction, rules in (("read", reads), ("write", writes)):
+            for key, other in (("iops", "bandwidth"), ("bandwidth", "iops")):
+                if isinstance(rules[key], _FOLLOWS) and isinstance(rules[other], _FOLLOWS_OR_NONE):
+                    found = "found a rule that follows from the other limit"
+                    expected = f"expected a rule of its own in {direction}_{other}"
+                    yield f"{direction}_{key}", f"{found}; {expected}"
 
 
 class Catalog:

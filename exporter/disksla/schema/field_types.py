@@ -3,7 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from disksla import units
 from disksla.schema.reader import FieldType
@@ -12,10 +12,14 @@ _NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?", re.ASCII)
 _LONGEST_NOTE = 5000
 
 
-def quantity(
-    parse: Callable[[str], float], expected: str, *, needs_unit: bool = False
-) -> Callable[[str], Any]:
-    """Return a parser of quantities above zero that reports a missing unit."""
+def _quantity(
+    parse: Callable[[str], float],
+    expected: str,
+    bounds: tuple[str, str] | None = None,
+    *,
+    needs_unit: bool = False,
+) -> FieldType:
+    """Return the field type of quantities above zero that reports a missing unit."""
 
     def parse_positive(text: str) -> float:
         if needs_unit and _NUMBER.fullmatch(text):
@@ -23,40 +27,23 @@ def quantity(
         value = parse(text)
         if value <= 0:
             raise ValueError(f"'{text}' is zero; expected {expected}")
+        if bounds is not None and not parse(bounds[0]) <= value <= parse(bounds[1]):
+            raise ValueError(f"'{text}' is out of range; expected {expected}")
         return value
 
-    return parse_positive
+    return FieldType(expected, parse_positive)
 
 
 def duration(least: str, most: str, example: str) -> FieldType:
     """Return the field type of durations from `least` to `most`, in seconds."""
     expected = f"a duration from {least} to {most}, such as {example}"
-    return _within(units.parse_duration_s, least, most, expected, needs_unit=True)
+    return _quantity(units.parse_duration_s, expected, (least, most), needs_unit=True)
 
 
 def size(least: str, most: str, example: str) -> FieldType:
     """Return the field type of sizes from `least` to `most`, in bytes."""
     expected = f"a size from {least} to {most}, such as {example}"
-    return _within(units.parse_size_bytes, least, most, expected)
-
-
-def _within(
-    parse: Callable[[str], float],
-    least: str,
-    most: str,
-    expected: str,
-    *,
-    needs_unit: bool = False,
-) -> FieldType:
-    parse_positive = quantity(parse, expected, needs_unit=needs_unit)
-
-    def parse_within(text: str) -> float:
-        value: float = parse_positive(text)
-        if not parse(least) <= value <= parse(most):
-            raise ValueError(f"'{text}' is out of range; expected {expected}")
-        return value
-
-    return FieldType(expected, parse_within)
+    return _quantity(units.parse_size_bytes, expected, (least, most))
 
 
 def number(least: float, most: float, expected: str) -> FieldType:
@@ -128,20 +115,17 @@ def _parse_date(text: str) -> dt.date:
         raise ValueError(f"found '{text}' ({error}); expected {expected}") from error
 
 
-_SIZE = "a size such as 500GiB, 100G or 4k"
-_BANDWIDTH = "a bandwidth such as 25MB/s or 240MiB/s"
-_DURATION = "a duration such as 1ms"
-
 Text = Annotated[str, pattern("a text")]
 LongText = Annotated[str, FieldType("a text", str.strip, longest=_LONGEST_NOTE)]
 """Of several lines."""
 Flag = Annotated[bool, FieldType("true or false", _parse_flag)]
 Date = Annotated[dt.date, FieldType("a date such as 2026-08-21", _parse_date)]
 Number = Annotated[float, number(1e-9, 1e15, "a plain number above 0, such as 300")]
-Bytes = Annotated[int, FieldType(_SIZE, quantity(units.parse_size_bytes, _SIZE))]
+Bytes = Annotated[int, _quantity(units.parse_size_bytes, "a size such as 500GiB, 100G or 4k")]
 BytesPerSecond = Annotated[
-    float, FieldType(_BANDWIDTH, quantity(units.parse_bandwidth_bytes_per_second, _BANDWIDTH))
+    float,
+    _quantity(units.parse_bandwidth_bytes_per_second, "a bandwidth such as 25MB/s or 240MiB/s"),
 ]
 Seconds = Annotated[
-    float, FieldType(_DURATION, quantity(units.parse_duration_s, _DURATION, needs_unit=True))
+    float, _quantity(units.parse_duration_s, "a duration such as 1ms", needs_unit=True)
 ]

@@ -8,6 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -66,9 +67,9 @@ def read_bounded(file: BinaryIO, most_bytes: int = MAX_FILE_BYTES) -> bytes:
     return data
 
 
-def read_file(path: Path) -> bytes:
+def read_file(path: Path, *, follow_link: bool = True) -> bytes:
     """Read a whole file. Raise DiskslaError if that fails, or it is no file for the reader."""
-    return _read(path, open_file, MAX_FILE_BYTES)
+    return _read(path, partial(open_file, follow_link=follow_link), MAX_FILE_BYTES)
 
 
 def read_named(path: Path, most_bytes: int) -> bytes:

@@ -28,7 +28,7 @@ TOUCHING = {
         report serve sweep top verify watch
     """,
     "config": "settings_file terms_directory",
-    "consumers": "groups io_stat io_stat_files readers request_reader",
+    "consumers": "groups io_stat io_stat_files readers",
     "detection": "clouds_file service_account",
     "disks": "csi_volume_files hotplug inventory",
     "doctor": "ask_daemon gather_facts",

@@ -55,7 +55,7 @@ def row(device: str) -> str:
     """Return what was measured while the load runs."""
     number = Path(f"/dev/{device}").stat().st_rdev
     opener = partial(open_events, helper=Path("/nonexistent"), files=EventFiles(Roots()))
-    sampler = RequestSampler(EventSource(opener, "consumers"), Path("/sys"))
+    sampler = RequestSampler(EventSource(opener, "consumers", Path("/sys")))
     reader = Reader(sampler, {device: (os.major(number), os.minor(number))})
     reader.read(SETTLE_S)
     reader.samples, reader.used = 0, Counter()

@@ -111,7 +111,7 @@ def test_credential_without_a_format(roots: Roots, tmp_path: Path) -> None:
     """What the unit passes on a machine without tracefs."""
     (tmp_path / COMPLETED).write_text("unknown")
     opener = partial(open_events, helper=NO_HELPER, files=EventFiles(roots, tmp_path))
-    counters = DataWriteCounters(EventSource(opener, "events", between_s=0.0), roots.sysfs)
+    counters = DataWriteCounters(EventSource(opener, "events", roots.sysfs, between_s=0.0))
     assert "found none; it needs root, and tracefs at /sys/kernel/tracing" in reason(counters)
     counters.close()
 
@@ -122,7 +122,7 @@ def test_helper_that_fails_is_counted_and_logged_once(
     caplog.set_level(logging.INFO)
     path = tmp_path / "events.sock"
     path.touch()
-    counters = DataWriteCounters(source_of(roots, path), roots.sysfs)
+    counters = DataWriteCounters(source_of(roots, path))
     assert "Connection refused" in reason(counters)
 
     def errors() -> int:

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,8 +13,8 @@ import pytest
 
 from disksla.consumers import Attribution, Consumption, attributed
 from disksla.consumers.attribution import UNATTRIBUTED
-from disksla.consumers.request_reader import RequestReader, Wanted
-from disksla.events import EventsRequest, Record, Taken
+from disksla.consumers.readers import RequestReader, Wanted
+from disksla.events import EventsRequest, Taken, Tracepoint
 from disksla.events.opened import OpenedEvents, open_events
 from disksla.events.opening import EventFiles
 from disksla.events.request_sampler import RequestSampler
@@ -61,7 +60,7 @@ class Watch:
     def __init__(self, roots: Roots, device: str, pages: int | None = None) -> None:
         number = Path(f"/dev/{device}").stat().st_rdev
         self._disks = {device: (os.major(number), os.minor(number))}
-        self.sampler = RequestSampler(source_of(roots), roots.sysfs, pages=pages)
+        self.sampler = RequestSampler(source_of(roots), pages=pages)
         self._before = Attribution()
         self.requests: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
@@ -210,36 +209,42 @@ def test_paused_events_count_nothing(watch: Watch, disk: str, tmp_path: Path) ->
 def test_requests_are_posted_while_a_disk_is_busy(
     roots: Roots, disk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("disksla.consumers.request_reader.BUSY_FOR_S", 0.5)
+    monkeypatch.setattr("disksla.consumers.readers.BUSY_FOR_S", 0.5)
     number = Path(f"/dev/{disk}").stat().st_rdev
     disks = {disk: (os.major(number), os.minor(number))}
-    is_busy = threading.Event()
-    is_busy.set()
+    is_busy = True
     posted: list[tuple[tuple[Consumption, ...], float]] = []
     reader = RequestReader(
-        RequestSampler(source_of(roots), roots.sysfs),
-        lambda: Wanted(disks, is_busy.is_set(), with_bytes=False),
+        RequestSampler(source_of(roots)),
+        lambda: Wanted(disks, is_busy, with_bytes=False),
         by_cgroup,
         lambda used, seconds: posted.append((used, seconds)),
     )
-    reader.start()
-    assert eventually(lambda: bool(posted), PATIENCE_S), reader.sampler.why_not
+
+    def is_after_a_read(condition: Callable[[], bool]) -> bool:
+        def read() -> bool:
+            reader.read()
+            return condition()
+
+        return eventually(read, PATIENCE_S)
+
+    assert is_after_a_read(lambda: bool(posted)), reader.sampler.why_not
     assert writes(tmp_path, "first", disk, 300).wait(PATIENCE_S) == 0
 
     def requests() -> float:
         used = (each for part, _ in posted for each in part if each.program == "first")
         return sum(each.requests or 0.0 for each in used)
 
-    assert eventually(lambda: requests() == 300, PATIENCE_S)
+    assert is_after_a_read(lambda: requests() == 300)
     assert all(each.bytes is None for part, _ in posted for each in part)
-    is_busy.clear()
-    time.sleep(2.0)  # until the events are disabled
+    is_busy = False
+    assert is_after_a_read(lambda: not reader.is_sampling)
     assert writes(tmp_path, "first", disk, 100).wait(PATIENCE_S) == 0
-    is_busy.set()
+    is_busy = True
     before = len(posted)
-    assert eventually(lambda: len(posted) > before + 1, PATIENCE_S)
+    assert is_after_a_read(lambda: len(posted) > before + 1)
     assert requests() == 300
-    reader.stop()
+    reader.sampler.close()
 
 
 def test_records_of_an_unknown_kernel_are_counted_and_said_once(
@@ -250,10 +255,10 @@ def test_records_of_an_unknown_kernel_are_counted_and_said_once(
 
     def opener(request: EventsRequest, online: str) -> OpenedEvents:
         found = open_events(request, online, NO_HELPER, EventFiles(roots))
-        return found._replace(record=Record(1, 30))
+        return found._replace(record=Tracepoint(1, 30))
 
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 -- descriptors, not files
-    sampler = RequestSampler(EventSource(opener, "consumers", between_s=0.0), roots.sysfs)
+    sampler = RequestSampler(EventSource(opener, "consumers", roots.sysfs, between_s=0.0))
 
     def watch() -> bool:
         sampler.watch(disks, with_bytes=True)

@@ -12,11 +12,11 @@ from disksla.events import (
     Batch,
     End,
     EventsRequest,
-    Record,
     RecordForm,
     Refusal,
     RequestSample,
     Taken,
+    Tracepoint,
     parse_format,
 )
 from disksla.events.protocol import decode_answer, decode_request, encode
@@ -80,7 +80,7 @@ TARGETS = (
         packet,
         lambda: [
             encode(EventsRequest("data_writes", ("259:1", "7:0"))),
-            *map(encode, (Batch(3, 200), End("0-3", Record(1183, 36)), Refusal("why"))),
+            *map(encode, (Batch(3, 200), End("0-3", Tracepoint(1183, 36)), Refusal("why"))),
         ],
         words=(b'"type":', b'"batch"', b'"end"', b"null", b"-1", b"1e300"),
         tree=Tree(json.loads, msgspec.json.encode),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from disksla.system.paranoia import describe_refusal
+from disksla.events.opening import describe_refusal
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,7 @@ TOUCHING = {
     "procfs": "files iowait_files mountinfo_file",
     "schema": "yaml_file",
     "server": """
-        acceptor access admission basic_auth classes config_file connection listen pool server tls
-        turns
+        acceptor access basic_auth classes config_file connection listen server tls turns
     """,
     "system": """
         clock_state dmi lock log machine_id perf_events roots scheduler state_file systemd

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from disksla.server.http import PLAIN_TEXT, HeaderLines, Reply, RequestHead, ServiceClass
-from disksla.server.time_share import TimeShare
+from disksla.server.pace import TimeShare
 from disksla.server.turns import TooManyError, Turns
 
 _MOST = 128

@@ -30,15 +30,13 @@ from functools import partial
 from typing import NamedTuple
 
 from disksla.errors import DiskslaError
-from disksla.server.acceptor import Acceptor, streams_of
-from disksla.server.access import AccessControl, AccessPolicy
-from disksla.server.admission import RejectedError, admit
+from disksla.server.acceptor import Acceptor, ClientPool, streams_of
+from disksla.server.access import AccessControl, AccessPolicy, RejectedError
 from disksla.server.basic_auth import MAX_IN_PROGRESS
 from disksla.server.classes import DEFAULT_SCRAPE_LIMIT, Application, ScrapeLimit, Services
 from disksla.server.connection import ByteStream, HandshakeError
 from disksla.server.http import MAX_HEAD_BYTES, HttpConnection, Reply, RequestHead, ServiceClass
 from disksla.server.listen import Listen, ListenAddress, bind, bound_address
-from disksla.server.pool import ClientPool
 from disksla.server.waiting import client_of
 from disksla.system import SourceHealth
 from disksla.system.log import fields
@@ -252,7 +250,7 @@ class WebServer:
         client = client_of(peer)
         try:
             async with asyncio.timeout(self._timeouts.work_s):
-                request = await admit(access, http, policy, client)
+                request = await access.admit(http, policy, client)
                 return await self._services.answer(request, client), False
         except RejectedError as rejected:
             return rejected.response, rejected.closes

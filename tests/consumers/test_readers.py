@@ -68,8 +68,9 @@ def test_groups_of_samples_have_names_without_the_controller_io(tmp_path: Path) 
 
 
 def test_the_thread_reads_until_it_is_stopped_whatever_fails(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("disksla.consumers.readers.POST_EVERY_S", 0.01)
     tree = CgroupTree(tmp_path)
     tree.make("system.slice/a.service")
     posted: list[ConsumerReading] = []

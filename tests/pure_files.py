@@ -47,7 +47,7 @@ TOUCHING = {
         acceptor access basic_auth classes config_file connection listen server tls turns
     """,
     "system": """
-        clock_state dmi lock log machine_id perf_events roots scheduler state_file systemd
+        clock_state lock log machine perf_events roots scheduler state_file systemd
         unix_socket user_access
     """,
     "top": "sources terminal",

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from bench.loops import FILE_BYTES
 from bench.measures import started
-from disksla.consumers import Attribution, attributed
-from disksla.consumers.attribution import UNATTRIBUTED
+from disksla.consumers.attribution import UNATTRIBUTED, Attribution, attributed
 from disksla.events.opened import open_events
 from disksla.events.opening import EventFiles
 from disksla.events.request_sampler import RequestSampler

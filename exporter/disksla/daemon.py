@@ -46,7 +46,7 @@ from disksla.server.listen import Listen, ListenAddress
 from disksla.server.server import DEFAULT_SCRAPE_LIMIT, ScrapeLimit, WebServer
 from disksla.system import SourceHealth
 from disksla.system.log import fields
-from disksla.system.machine_id import UNKNOWN_MACHINE, read_boot_id, read_machine_id
+from disksla.system.machine import UNKNOWN_MACHINE, read_boot_id, read_machine_id
 from disksla.system.roots import Roots
 from disksla.system.scheduler import Scheduler
 from disksla.system.state_file import StateFile

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.consumers import Attribution, Consumption, added, attributed
-from disksla.events import RequestSample, Taken
+from disksla.consumers import Consumption
+from disksla.consumers.attribution import Attribution, added, attributed
+from disksla.events import Taken
+from disksla.events.samples import RequestSample
 
 REQUESTS, BYTES = 1183, 1184
 DISKS = {"vda": (254, 0), "vdb": (254, 16)}

@@ -7,14 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
-from disksla.events import Batch, End, EventsRequest, Refusal, Tracepoint
+from disksla.events import EventsRequest
 from disksla.events.protocol import (
     LONGEST_BYTES,
     MOST_DISKS,
+    Batch,
+    End,
+    Refusal,
     decode_answer,
     decode_request,
     encode,
 )
+from disksla.events.tracepoints import Tracepoint
 
 
 def test_the_longest_request_is_read_as_it_was_written() -> None:

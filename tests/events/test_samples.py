@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
-from disksla.events import RecordForm, RequestSample, Samples
-from disksla.events.samples import MOST_PER_S, PERIODS, buffer_pages, period_for
+from disksla.events.samples import (
+    MOST_PER_S,
+    PERIODS,
+    RecordForm,
+    RequestSample,
+    Samples,
+    buffer_pages,
+    period_for,
+)
 from support.request_samples import lost, record
 
 COMMS = (36, 38)

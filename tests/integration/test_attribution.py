@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from disksla.consumers import Attribution, Consumption, attributed
-from disksla.consumers.attribution import UNATTRIBUTED
+from disksla.consumers import Consumption
+from disksla.consumers.attribution import UNATTRIBUTED, Attribution, attributed
 from disksla.consumers.readers import RequestReader, Wanted
-from disksla.events import EventsRequest, Taken, Tracepoint
+from disksla.events import EventsRequest, Taken
 from disksla.events.opened import OpenedEvents, open_events
 from disksla.events.opening import EventFiles
 from disksla.events.request_sampler import RequestSampler
 from disksla.events.source import EventSource
+from disksla.events.tracepoints import Tracepoint
 from disksla.system.roots import Roots
 from support.log_events import events
 from support.loop_device import attached, needs_loop

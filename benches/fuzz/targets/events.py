@@ -6,20 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.consumers import Attribution, attributed
+from disksla.consumers.attribution import Attribution, attributed
 from disksla.errors import DiskslaError
-from disksla.events import (
-    Batch,
-    End,
-    EventsRequest,
-    RecordForm,
-    Refusal,
-    RequestSample,
-    Taken,
-    Tracepoint,
-    parse_format,
-)
-from disksla.events.protocol import decode_answer, decode_request, encode
+from disksla.events import EventsRequest, Taken
+from disksla.events.protocol import Batch, End, Refusal, decode_answer, decode_request, encode
+from disksla.events.samples import RecordForm, RequestSample
+from disksla.events.tracepoints import Tracepoint, parse_format
 from fuzz.target import Target, Tree
 from support.request_samples import lost, record
 

@@ -13,14 +13,12 @@
 - `consumer_totals`: sums by consumer, for metrics and for sentences.
 """
 
-from disksla.consumers.attribution import Attribution, added, attributed
 from disksla.consumers.consumer_totals import (
     MOST_NAMES,
     MOST_SERIES,
     NO_CONSUMERS,
     ConsumerSums,
     ConsumerTotals,
-    Usage,
     Usages,
     Watched,
     Who,
@@ -36,4 +34,3 @@ from disksla.consumers.consumption import (
     OwnLimit,
     WatchedDisk,
 )
-from disksla.consumers.names import consumer_of, pod_names_of, program_of

@@ -207,11 +207,6 @@ def test_accept_of_other_clients_gets_text_format(accept: str) -> None:
     assert b"# TYPE disksla_reads_completed_total counter\n" in page.body
 
 
-def test_page_is_not_compressed_if_gzip_is_not_acceptable() -> None:
-    page = page_of(view(disk_view()), accept_encoding="gzip;q=0, identity")
-    assert "Content-Encoding" not in dict(page.headers)
-
-
 def test_long_label_values_are_cut_and_no_series_is_there_twice() -> None:
     disk = disk_view()
     paths = tuple(f"/{'x' * 300}/{number}" for number in range(3))

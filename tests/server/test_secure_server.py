@@ -5,7 +5,6 @@ import http.client
 import shutil
 import socket
 import ssl
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,13 +18,7 @@ from disksla.server.access import AccessControl
 from disksla.server.basic_auth import MAX_PENDING
 from disksla.server.http import Reply, RequestHead
 from disksla.server.listen import ListenAddress
-from disksla.server.server import (
-    DEFAULT_SCRAPE_LIMIT,
-    DEFAULT_TIMEOUTS,
-    ScrapeLimit,
-    Timeouts,
-    WebServer,
-)
+from disksla.server.server import DEFAULT_TIMEOUTS, Timeouts, WebServer
 from disksla.server.tls import alternative_names
 from support.waiting import eventually
 
@@ -105,16 +98,12 @@ def get(
 
 @contextmanager
 def serving(
-    certificates: Path,
-    directory: Path,
-    text: str,
-    timeouts: Timeouts = DEFAULT_TIMEOUTS,
-    scrapes: ScrapeLimit = DEFAULT_SCRAPE_LIMIT,
-    app: Any = application,
+    certificates: Path, directory: Path, text: str, timeouts: Timeouts = DEFAULT_TIMEOUTS
 ) -> Iterator[Server]:
     web = Path(shutil.copytree(certificates, directory / "web")) / "web.yml"
     web.write_text(text)
-    server = WebServer(app, [ListenAddress("127.0.0.1", 0)], timeouts, AccessControl(web), scrapes)
+    listen = [ListenAddress("127.0.0.1", 0)]
+    server = WebServer(application, listen, timeouts, AccessControl(web))
     (bound,) = server.start()
     with ExitStack() as opened:
         opened.callback(server.stop)
@@ -338,13 +327,6 @@ def test_password_and_certificate_can_both_be_required(serve: Serve) -> None:
     assert is_rejected(server)
 
 
-def test_malformed_request_is_400_before_401(serve: Serve) -> None:
-    server = serve(USERS)
-    with server.connect() as client:
-        client.sendall(b"nonsense\r\n\r\n")
-        assert client.recv(100).startswith(b"HTTP/1.1 400")
-
-
 def test_configured_headers_replace_those_of_every_response(serve: Serve) -> None:
     server = serve(f"{USERS}http_server_config: {{headers: {{X-Frame-Options: deny}}}}\n")
     connection = server.http()
@@ -450,36 +432,6 @@ def test_requests_above_the_rate_limit_are_429(serve: Serve) -> None:
     assert statuses == [200, 200, 200, 429, 429]
     server.web.write_text("")
     assert get(server.http())[0] == 200
-
-
-def test_scrapes_above_their_limit_are_503(serve: Serve) -> None:
-    gate = threading.Event()
-    started = threading.Event()
-
-    def wait_and_answer(request: RequestHead) -> Reply:
-        started.set()
-        assert gate.wait(20)
-        return application(request)
-
-    server = serve("", scrapes=ScrapeLimit("/metrics", 2), app=wait_and_answer)
-    with ExitStack() as stack:
-        stack.callback(gate.set)
-        clients = [stack.enter_context(server.connect()) for _ in range(3)]
-        clients[0].sendall(b"GET /metrics?name[]=a HTTP/1.0\r\n\r\n")
-        assert started.wait(20)
-        for client in clients[1:]:
-            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
-        refused = b"".join(iter(lambda: clients[2].recv(4096), b""))
-        assert refused.startswith(b"HTTP/1.1 503")
-        assert refused.endswith(b"\r\n\r\nToo many requests wait already; retry later.\n")
-        gate.set()
-        assert all(client.recv(100).startswith(b"HTTP/1.1 200") for client in clients[:2])
-    assert eventually(lambda: get(server.http(), "/metrics")[0] == 200, 20)
-
-
-def test_scrape_limit_can_be_disabled(serve: Serve) -> None:
-    server = serve("", scrapes=ScrapeLimit("/metrics", 0))
-    assert get(server.http(), "/metrics")[0] == 200
 
 
 def test_tls_handshake_has_a_timeout(serve: Serve) -> None:

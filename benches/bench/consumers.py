@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.loops import FILE_BYTES
 from bench.measures import started
-from disksla.consumers.attribution import UNATTRIBUTED, Attribution, attributed
+from disksla.consumers.attribution import NONE_OPEN, UNATTRIBUTED, attributed
 from disksla.events.opened import open_events
 from disksla.events.opening import EventFiles
 from disksla.events.request_sampler import RequestSampler
@@ -76,7 +76,7 @@ class Reader:
 
     def __init__(self, sampler: RequestSampler, disks: dict[str, tuple[int, int]]) -> None:
         self._sampler, self._disks = sampler, disks
-        self._before = Attribution()
+        self._before = NONE_OPEN
         self.samples = 0
         self.used: Counter[str] = Counter()
         """Requests by consumer."""

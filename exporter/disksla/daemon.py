@@ -273,10 +273,7 @@ class Daemon:
         return self._has_disks and self._sampler.state.clocks is not None
 
     def _health(self) -> Iterator[SourceHealth]:
-        watcher = self._watcher.health
-        yield SourceHealth(
-            "disks", watcher.errors, watcher.success, "; ".join(watcher.problems) or None
-        )
+        yield self._watcher.health
         problems = self._terms.problems
         yield SourceHealth(
             "terms", self._terms.failures.total(), not problems, "; ".join(problems) or None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from disksla.consumers import Consumption
-from disksla.consumers.attribution import UNATTRIBUTED, Attribution, attributed
+from disksla.consumers.attribution import NONE_OPEN, UNATTRIBUTED, attributed
 from disksla.consumers.readers import RequestReader, Wanted
 from disksla.events import EventsRequest, Taken
 from disksla.events.opened import OpenedEvents, open_events
@@ -62,7 +62,7 @@ class Watch:
         number = Path(f"/dev/{device}").stat().st_rdev
         self._disks = {device: (os.major(number), os.minor(number))}
         self.sampler = RequestSampler(source_of(roots), pages=pages)
-        self._before = Attribution()
+        self._before = NONE_OPEN
         self.requests: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
         self.cgroups: set[str] = set()

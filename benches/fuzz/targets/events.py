@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.consumers.attribution import Attribution, attributed
+from disksla.consumers.attribution import NONE_OPEN, attributed
 from disksla.errors import DiskslaError
 from disksla.events import EventsRequest, Taken
 from disksla.events.protocol import Batch, End, Refusal, decode_answer, decode_request, encode
@@ -58,7 +58,7 @@ def samples(content: bytes) -> bool:
     total = found.seen.total()
     taken = Taken(found.seen, SAMPLE.tracepoint, (1, 1), (total, total), 2)
     _, used = attributed(
-        Attribution(), taken, DISKS, lambda cgroup, comm: (str(cgroup), comm), with_bytes=True
+        NONE_OPEN, taken, DISKS, lambda cgroup, comm: (str(cgroup), comm), with_bytes=True
     )
     assert all((each.requests or 0) >= 0 and (each.bytes or 0) >= 0 for each in used)
     of_disk = Counter({key: n for key, n in found.seen.items() if key.device == SAMPLE.device})

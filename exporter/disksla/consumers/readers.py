@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from disksla.consumers.attribution import Attribution, Names, added, attributed
+from disksla.consumers.attribution import NONE_OPEN, Names, Open, added, attributed
 from disksla.consumers.consumption import UNATTRIBUTED, ConsumerReading, Consumption, WatchedDisk
 from disksla.consumers.io_stat import IoStatReader
 from disksla.consumers.names import program_of
@@ -54,7 +54,7 @@ class RequestReader:
         self._wanted = wanted
         self._names = names
         self._post = post
-        self._before = Attribution()
+        self._before = NONE_OPEN
         self._parts: list[tuple[Consumption, ...]] = []
         self._counted = (0, 0)
         self._since_s: float | None = None
@@ -92,8 +92,8 @@ class RequestReader:
                 self._post(added(self._parts), now_s - self._since_s)
                 self._begin(now_s, self._before)
 
-    def _begin(self, now_s: float | None, before: Attribution | None = None) -> None:
-        self._since_s, self._before = now_s, before or Attribution()
+    def _begin(self, now_s: float | None, before: Open = NONE_OPEN) -> None:
+        self._since_s, self._before = now_s, before
         self._parts, self._counted = [], (0, 0)
 
     def _add(self, taken: Taken, wanted: Wanted) -> None:

@@ -152,10 +152,6 @@ def test_buckets_are_cumulative(shown: Snapshot) -> None:
         assert total == disk.read_latency_s.total
 
 
-def test_no_created_series() -> None:
-    assert "_created" not in rendered(view(disk_view()), OPENMETRICS)
-
-
 def test_disk_has_less_than_a_hundred_series() -> None:
     with_and_without = [
         len(series(parsed(view(*disks), ""))) for disks in ((disk_view(limits=BURST_LIMITS),), ())

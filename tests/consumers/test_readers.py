@@ -39,10 +39,12 @@ def test_requests_are_counted_once(tmp_path: Path) -> None:
     assert end_s - begin_s == 1.0
 
 
-def test_bytes_are_sampled_where_there_is_no_io_stat(tmp_path: Path) -> None:
-    both = readers(tmp_path, [])
-    assert both.wanted() == ({"vdb": (254, 16)}, True, True)
-    assert [*both.healths] == []
+def test_without_io_stat_and_events_nothing_is_wrong(tmp_path: Path) -> None:
+    posted: list[ConsumerReading] = []
+    both = readers(tmp_path, posted)
+    both.read_requests()
+    assert ([*both.healths], posted, both.is_sampling) == ([], [], False)
+    both.sampler.close()
 
 
 def test_program_stands_for_a_group_that_is_not_known(tmp_path: Path) -> None:

@@ -7,13 +7,15 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from disksla.consumers import Consumption
 from disksla.consumers.attribution import NONE_OPEN, UNATTRIBUTED, attributed
-from disksla.consumers.readers import RequestReader, Wanted
+from disksla.consumers.consumption import ConsumerReading, WatchedDisk
+from disksla.consumers.readers import ConsumerReaders
 from disksla.events import EventsRequest, Taken
 from disksla.events.opened import OpenedEvents, open_events
 from disksla.events.opening import EventFiles
@@ -212,40 +214,37 @@ def test_requests_are_posted_while_a_disk_is_busy(
 ) -> None:
     monkeypatch.setattr("disksla.consumers.readers.BUSY_FOR_S", 0.5)
     number = Path(f"/dev/{disk}").stat().st_rdev
-    disks = {disk: (os.major(number), os.minor(number))}
     is_busy = True
-    posted: list[tuple[tuple[Consumption, ...], float]] = []
-    reader = RequestReader(
-        RequestSampler(source_of(roots)),
-        lambda: Wanted(disks, is_busy, with_bytes=False),
-        by_cgroup,
-        lambda used, seconds: posted.append((used, seconds)),
+    posted: list[ConsumerReading] = []
+    readers = ConsumerReaders(
+        roots,
+        partial(open_events, helper=NO_HELPER, files=EventFiles(roots)),
+        posted.append,
+        lambda: [WatchedDisk(disk, f"{os.major(number)}:{os.minor(number)}", is_busy, 0, 0, None)],
     )
 
     def is_after_a_read(condition: Callable[[], bool]) -> bool:
         def read() -> bool:
-            reader.read()
+            readers.read_requests()
             return condition()
 
         return eventually(read, PATIENCE_S)
 
-    assert is_after_a_read(lambda: bool(posted)), reader.sampler.why_not
+    def of_first() -> tuple[float, float]:
+        used = [each for part in posted for each in part.consumers if each.program == "first"]
+        return sum(each.requests or 0 for each in used), sum(each.bytes or 0 for each in used)
+
+    assert is_after_a_read(lambda: bool(posted)), readers.sampler.why_not
     assert writes(tmp_path, "first", disk, 300).wait(PATIENCE_S) == 0
-
-    def requests() -> float:
-        used = (each for part, _ in posted for each in part if each.program == "first")
-        return sum(each.requests or 0.0 for each in used)
-
-    assert is_after_a_read(lambda: requests() == 300)
-    assert all(each.bytes is None for part, _ in posted for each in part)
+    assert is_after_a_read(lambda: of_first() == (300, 300 * PAGE))  # io.stat has no bytes
     is_busy = False
-    assert is_after_a_read(lambda: not reader.is_sampling)
+    assert is_after_a_read(lambda: not readers.is_sampling)
     assert writes(tmp_path, "first", disk, 100).wait(PATIENCE_S) == 0
     is_busy = True
     before = len(posted)
     assert is_after_a_read(lambda: len(posted) > before + 1)
-    assert requests() == 300
-    reader.sampler.close()
+    assert of_first() == (300, 300 * PAGE)
+    readers.sampler.close()
 
 
 def test_records_of_an_unknown_kernel_are_counted_and_said_once(

@@ -72,6 +72,17 @@ class Acceptor:
         _LOG.info("connections are accepted again", extra=fields(failed=self._errors))
 
 
+async def streams_of(
+    connection: socket.socket, limit: int
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return the streams of an accepted connection. Raise OSError if it cannot be used."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=limit, loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
 class ClientPool:
     """Connections whose client is waited for: at most `most`.
 

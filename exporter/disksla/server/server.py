@@ -30,7 +30,7 @@ from functools import partial
 from typing import NamedTuple
 
 from disksla.errors import DiskslaError
-from disksla.server.acceptor import Acceptor, ClientPool
+from disksla.server.acceptor import Acceptor, ClientPool, streams_of
 from disksla.server.access import AccessControl, AccessPolicy, RejectedError
 from disksla.server.basic_auth import MAX_IN_PROGRESS
 from disksla.server.classes import MOST_SCRAPES, Application, Services
@@ -171,7 +171,7 @@ class WebServer:
     async def _handle_connection(self, access: AccessControl, connection: socket.socket) -> None:
         """Answer the requests of one connection, one after the other."""
         try:
-            reader, writer = await asyncio.open_connection(sock=connection, limit=MAX_HEAD_BYTES)
+            reader, writer = await streams_of(connection, MAX_HEAD_BYTES)
         except OSError:  # the client has closed it already
             connection.close()
             return

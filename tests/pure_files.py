@@ -28,7 +28,7 @@ TOUCHING = {
         report serve sweep top verify watch
     """,
     "config": "settings_file terms_directory",
-    "consumers": "groups io_stat io_stat_files readers request_reader",
+    "consumers": "groups io_stat io_stat_files readers",
     "detection": "clouds_file service_account",
     "disks": "csi_volume_files hotplug inventory",
     "doctor": "ask_daemon gather_facts",
@@ -44,11 +44,10 @@ TOUCHING = {
     "procfs": "files iowait_files mountinfo_file",
     "schema": "yaml_file",
     "server": """
-        acceptor access admission basic_auth classes config_file connection listen pool server tls
-        turns
+        acceptor access basic_auth classes config_file connection listen server tls turns
     """,
     "system": """
-        clock_state dmi lock log machine_id perf_events roots scheduler state_file systemd
+        clock_state lock log machine perf_events roots scheduler state_file systemd
         unix_socket user_access
     """,
     "top": "sources terminal",

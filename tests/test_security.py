@@ -84,7 +84,8 @@ def test_every_module_that_writes_is_listed() -> None:
 def test_cited_tests_exist(file: str, test: str) -> None:
     [path] = [found for folder in FOLDERS if (found := ROOT / folder / file).exists()]
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    assert test in {node.name for node in tree.body if isinstance(node, functions)}
 
 
 def test_cited_fuzz_targets_exist() -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from bench.loops import FILE_BYTES
 from bench.measures import started
-from disksla.consumers import Attribution, attributed
-from disksla.consumers.attribution import UNATTRIBUTED
+from disksla.consumers.attribution import NONE_OPEN, UNATTRIBUTED, attributed
 from disksla.events.opened import open_events
 from disksla.events.opening import EventFiles
 from disksla.events.request_sampler import RequestSampler
@@ -55,7 +54,7 @@ def row(device: str) -> str:
     """Return what was measured while the load runs."""
     number = Path(f"/dev/{device}").stat().st_rdev
     opener = partial(open_events, helper=Path("/nonexistent"), files=EventFiles(Roots()))
-    sampler = RequestSampler(EventSource(opener, "consumers"), Path("/sys"))
+    sampler = RequestSampler(EventSource(opener, "consumers", Path("/sys")))
     reader = Reader(sampler, {device: (os.major(number), os.minor(number))})
     reader.read(SETTLE_S)
     reader.samples, reader.used = 0, Counter()
@@ -77,7 +76,7 @@ class Reader:
 
     def __init__(self, sampler: RequestSampler, disks: dict[str, tuple[int, int]]) -> None:
         self._sampler, self._disks = sampler, disks
-        self._before = Attribution()
+        self._before = NONE_OPEN
         self.samples = 0
         self.used: Counter[str] = Counter()
         """Requests by consumer."""

@@ -8,7 +8,7 @@ import msgspec
 from disksla.interval.interval import Clocks
 from disksla.pipeline.sampler import read_clocks
 from disksla.pipeline.saved_state import SavedCredits, SavedDisk, SavedState, encode
-from disksla.system.machine_id import read_boot_id, read_machine_id
+from disksla.system.machine import read_boot_id, read_machine_id
 from support.daemon_process import PATIENCE_S, Daemon
 from support.fake_host import CAPACITY, FakeMachine
 from support.waiting import eventually

@@ -17,7 +17,7 @@ from disksla.daemon import WebOptions
 from disksla.pipeline.sampler import read_clocks
 from disksla.pipeline.saved_state import SavedState, decode
 from disksla.server.listen import ListenAddress
-from disksla.system.machine_id import read_machine_id
+from disksla.system.machine import read_machine_id
 from disksla.system.systemd import ServiceManager
 from faults.state_files import (
     BASELINE_IOPS,

@@ -42,11 +42,12 @@ from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.saved_state import decode, encode
 from disksla.probes.probe_scheduler import ProbeScheduler
 from disksla.server.access import AccessControl
+from disksla.server.classes import MOST_SCRAPES
 from disksla.server.listen import Listen, ListenAddress
-from disksla.server.server import DEFAULT_SCRAPE_LIMIT, ScrapeLimit, WebServer
+from disksla.server.server import WebServer
 from disksla.system import SourceHealth
 from disksla.system.log import fields
-from disksla.system.machine_id import UNKNOWN_MACHINE, read_boot_id, read_machine_id
+from disksla.system.machine import UNKNOWN_MACHINE, read_boot_id, read_machine_id
 from disksla.system.roots import Roots
 from disksla.system.scheduler import Scheduler
 from disksla.system.state_file import StateFile
@@ -86,7 +87,7 @@ class WebOptions(NamedTuple):
     listen: Sequence[Listen]
     telemetry_path: str = "/metrics"
     access: AccessControl | None = None
-    max_scrapes: int = DEFAULT_SCRAPE_LIMIT.most
+    max_scrapes: int = MOST_SCRAPES
     unix_socket: Path | None = None
     may_reload: bool = True
     """Whether clients may reload the configuration."""
@@ -179,9 +180,9 @@ class Daemon:
             app,
             web.listen,
             access=self._access,
-            scrapes=ScrapeLimit(web.telemetry_path, web.max_scrapes),
             unix_socket=None if web.unix_socket is None else UnixSocket(web.unix_socket),
             class_of=app.class_of,
+            most_scrapes=web.max_scrapes,
         )
 
     def start(self) -> tuple[ListenAddress, ...]:
@@ -272,10 +273,7 @@ class Daemon:
         return self._has_disks and self._sampler.state.clocks is not None
 
     def _health(self) -> Iterator[SourceHealth]:
-        watcher = self._watcher.health
-        yield SourceHealth(
-            "disks", watcher.errors, watcher.success, "; ".join(watcher.problems) or None
-        )
+        yield self._watcher.health
         problems = self._terms.problems
         yield SourceHealth(
             "terms", self._terms.failures.total(), not problems, "; ".join(problems) or None

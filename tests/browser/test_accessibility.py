@@ -6,7 +6,7 @@ import pytest
 
 from browser.chromium import Page
 from browser.conftest import Address, checker
-from disksla.history import CONDITION_WORDS
+from disksla.history.condition import CONDITION_WORDS
 from support.daemon_process import Daemon
 
 MODES: dict[str, dict[str, Any]] = {

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.consumers import Attribution, Consumption, added, attributed
-from disksla.events import RequestSample, Taken
+from disksla.consumers import Consumption
+from disksla.consumers.attribution import NONE_OPEN, added, attributed
+from disksla.events import Taken
+from disksla.events.samples import RequestSample
 
 REQUESTS, BYTES = 1183, 1184
 DISKS = {"vda": (254, 0), "vdb": (254, 16)}
@@ -33,7 +35,7 @@ def taken(
 
 
 def used(found: Taken, *, with_bytes: bool = True) -> set[Consumption]:
-    _, consumptions = attributed(Attribution(), found, DISKS, name, with_bytes=with_bytes)
+    _, consumptions = attributed(NONE_OPEN, found, DISKS, name, with_bytes=with_bytes)
     assert len(set(consumptions)) == len(consumptions)
     return set(consumptions)
 
@@ -103,7 +105,7 @@ def test_name_that_is_no_text() -> None:
 @given(st.lists(st.integers(0, 500), min_size=1, max_size=20))
 def test_what_is_counted_is_attributed_or_unattributed(period: int, counts: list[int]) -> None:
     """Over any time, but for less than a period on each CPU."""
-    before, open_events, total = Attribution(), 0, 0.0
+    before, open_events, total = NONE_OPEN, 0, 0.0
     for count in counts:
         open_events += count
         samples, open_events = divmod(open_events, period)
@@ -116,7 +118,7 @@ def test_what_is_counted_is_attributed_or_unattributed(period: int, counts: list
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 100)), max_size=20))
 def test_nothing_is_unattributed_if_no_sample_is_lost(steps: list[tuple[int, int]]) -> None:
     """Samples may be read before they are counted, and events counted before they are sampled."""
-    before, ahead = Attribution(), 0
+    before, ahead = NONE_OPEN, 0
     for sampled, late in steps:
         counted = sampled + ahead - late if sampled + ahead >= late else 0
         ahead = sampled + ahead - counted

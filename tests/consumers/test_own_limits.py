@@ -6,7 +6,7 @@ import pytest
 
 from disksla.consumers.consumption import OwnLimit
 from disksla.consumers.io_files import Amounts
-from disksla.consumers.own_limits import Limited, OwnLimits
+from disksla.consumers.sharing import Limited, OwnLimits
 from support.cgroup_tree import NUMBER
 
 LIMITED = {3: Limited("checkout.service", {NUMBER: Amounts(inf, inf, inf, 50)})}

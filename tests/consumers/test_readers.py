@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
+import pytest
+
 from disksla.consumers.consumption import ConsumerReading, Consumption, WatchedDisk
 from disksla.consumers.io_stat import IoStatReader
 from disksla.consumers.readers import ConsumerReaders
-from disksla.errors import DiskslaError
-from disksla.events.opened import OpenedEvents
+from disksla.events.opened import NoHelperError, OpenedEvents
 from disksla.events.protocol import EventsRequest
 from disksla.system.roots import Roots
+from support.cgroup_tree import NUMBER, CgroupTree
+from support.waiting import eventually
 
 BY_GROUP = Consumption("vdb", "postgresql.service", requests=90, bytes=8192)
 SAMPLED = Consumption("vdb", "postgresql.service", "postgres", requests=88)
@@ -16,7 +19,7 @@ DISK = WatchedDisk("vdb", "254:16", True, 0, 0, None)
 
 
 def no_events(_request: EventsRequest, _name: str) -> OpenedEvents:
-    raise DiskslaError("no helper")
+    raise NoHelperError("no helper")
 
 
 def readers(sysfs: Path, posted: list[ConsumerReading]) -> ConsumerReaders:
@@ -36,10 +39,12 @@ def test_requests_are_counted_once(tmp_path: Path) -> None:
     assert end_s - begin_s == 1.0
 
 
-def test_bytes_are_sampled_where_there_is_no_io_stat(tmp_path: Path) -> None:
-    both = readers(tmp_path, [])
-    assert both.wanted() == ({"vdb": (254, 16)}, True, True)
-    assert [*both.healths] == []
+def test_without_io_stat_and_events_nothing_is_wrong(tmp_path: Path) -> None:
+    posted: list[ConsumerReading] = []
+    both = readers(tmp_path, posted)
+    both.read_requests()
+    assert ([*both.healths], posted, both.is_sampling) == ([], [], False)
+    both.sampler.close()
 
 
 def test_program_stands_for_a_group_that_is_not_known(tmp_path: Path) -> None:
@@ -62,3 +67,30 @@ def test_groups_of_samples_have_names_without_the_controller_io(tmp_path: Path) 
     reader.read()
     assert reader.groups.name_of(group.stat().st_ino) == "postgresql.service"
     assert not reader.is_reading
+
+
+def test_the_thread_reads_until_it_is_stopped_whatever_fails(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("disksla.consumers.readers.POST_EVERY_S", 0.01)
+    tree = CgroupTree(tmp_path)
+    tree.make("system.slice/a.service")
+    posted: list[ConsumerReading] = []
+    bugs = [ZeroDivisionError("a bug")] * 4  # both readers ask for the disks
+
+    def watched() -> list[WatchedDisk]:
+        if bugs:
+            raise bugs.pop()
+        return [WatchedDisk("vda", NUMBER, True, 0, 0, None)]
+
+    both = ConsumerReaders(tree.roots, no_events, posted.append, watched)
+    both.start()
+    assert eventually(lambda: bool(posted), 20.0)
+    both.stop()
+    assert "vda" in posted[0].watched_s
+    assert [(each.source, each.errors) for each in both.healths] == [
+        ("consumers", 2),
+        ("requests", 2),
+    ]
+    messages = [record.message for record in caplog.records if record.exc_info]
+    assert messages == ["requests not sampled", "cannot read control groups"]

@@ -33,11 +33,6 @@ def test_parse_udev_data_joins_links_as_libudev_does() -> None:
     assert links == {"DEVLINKS": "/dev/mapper/vg-db /dev/disk/by-id/dm-name-vg-db"}
 
 
-def test_empty_entry_has_no_properties_and_names() -> None:
-    assert parse_udev_data("") == {}
-    assert by_id_names({}) == ()
-
-
 @given(st.text())
 def test_parse_udev_data_accepts_any_text(text: str) -> None:
     by_id_names(parse_udev_data(text))

@@ -46,10 +46,6 @@ def test_aws(serial: str | None, model: str | None, expected: Volume) -> None:
     assert identified("aws", "nvme1n1", serial=serial, model=model) == expected
 
 
-def test_disk_of_a_xen_instance_is_not_known() -> None:
-    assert identified("aws", "xvdf") == UNKNOWN
-
-
 @pytest.mark.parametrize(
     ("device", "lun", "expected"),
     [
@@ -162,11 +158,6 @@ def test_serial_numbers(
     assert identified(provider, name, serial=serial) == expected
 
 
-def test_alibaba_nvme() -> None:
-    disk = {"serial": "bp1bcfmvsobfauvxb3ow", "model": "Alibaba Cloud Elastic Block Storage"}
-    assert identified("alibaba", "nvme1n1", **disk) == volume("d-bp1bcfmvsobfauvxb3ow")
-
-
 IQN = "iqn.2015-12.com.oracleiaas:a0b1c2d3"
 
 
@@ -176,6 +167,11 @@ IQN = "iqn.2015-12.com.oracleiaas:a0b1c2d3"
         ("hetzner", {"links": by_id("scsi-0HC_Volume_101330357")}, volume("101330357")),
         ("hetzner", {"model": "Volume", "serial": "101330357"}, volume("101330357")),
         ("hetzner", {"model": "Volume"}, UNKNOWN),
+        (
+            "alibaba",
+            {"serial": "bp1bcfmvsobfauvxb3ow", "model": "Alibaba Cloud Elastic Block Storage"},
+            volume("d-bp1bcfmvsobfauvxb3ow"),
+        ),
         ("hetzner", {"model": "QEMU HARDDISK", "serial": "drive-scsi0-0-0-0"}, UNKNOWN),
         ("digitalocean", {"links": by_id("scsi-0DO_Volume_pg-data")}, volume("pg-data")),
         ("digitalocean", {"links": by_id("scsi-0DO_Volume_a", "scsi-0DO_Volume_b")}, UNKNOWN),
@@ -192,7 +188,7 @@ IQN = "iqn.2015-12.com.oracleiaas:a0b1c2d3"
         ("oracle", {"links": ("/dev/disk/by-path/pci-0000:00:04.0-scsi-0:0:0:2",)}, UNKNOWN),
     ],
 )
-def test_links(provider: str, attributes: dict[str, Any], expected: Volume) -> None:
+def test_links_and_models(provider: str, attributes: dict[str, Any], expected: Volume) -> None:
     assert identified(provider, **attributes) == expected
 
 

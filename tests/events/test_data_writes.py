@@ -8,7 +8,7 @@ import pytest
 
 from disksla.events.data_writes import DataWriteCounters
 from disksla.events.opened import open_events
-from disksla.events.opening import COMPLETED, EventFiles
+from disksla.events.opening import COMPLETED, EventFiles, describe_refusal
 from disksla.events.source import EventSource
 from disksla.system.roots import Roots
 from support.log_events import events
@@ -111,7 +111,7 @@ def test_credential_without_a_format(roots: Roots, tmp_path: Path) -> None:
     """What the unit passes on a machine without tracefs."""
     (tmp_path / COMPLETED).write_text("unknown")
     opener = partial(open_events, helper=NO_HELPER, files=EventFiles(roots, tmp_path))
-    counters = DataWriteCounters(EventSource(opener, "events", between_s=0.0), roots.sysfs)
+    counters = DataWriteCounters(EventSource(opener, "events", roots.sysfs, between_s=0.0))
     assert "found none; it needs root, and tracefs at /sys/kernel/tracing" in reason(counters)
     counters.close()
 
@@ -122,7 +122,7 @@ def test_helper_that_fails_is_counted_and_logged_once(
     caplog.set_level(logging.INFO)
     path = tmp_path / "events.sock"
     path.touch()
-    counters = DataWriteCounters(source_of(roots, path), roots.sysfs)
+    counters = DataWriteCounters(source_of(roots, path))
     assert "Connection refused" in reason(counters)
 
     def errors() -> int:
@@ -137,3 +137,18 @@ def test_helper_that_fails_is_counted_and_logged_once(
     assert [(event.level, event.message) for event in events(caplog)] == [
         ("warning", "events not opened")
     ]
+
+
+@pytest.mark.parametrize(
+    ("paranoia", "expected"),
+    [
+        (2, "kernel.perf_event_paranoid is 2, at which this kernel requires CAP_PERFMON"),
+        (3, "kernel.perf_event_paranoid is 3, at which this kernel requires CAP_SYS_ADMIN"),
+        (4, "kernel.perf_event_paranoid is 4, at which this kernel requires CAP_SYS_ADMIN"),
+        (None, "kernel.perf_event_paranoid cannot be read"),
+    ],
+)
+def test_refusal_names_the_setting_and_what_is_required(
+    paranoia: int | None, expected: str
+) -> None:
+    assert describe_refusal(paranoia) == expected

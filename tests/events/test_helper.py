@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from disksla.errors import DiskslaError
-from disksla.events import Batch, End, EventsRequest, Refusal, Tracepoint, helper, opened
+from disksla.events import EventsRequest, helper, opened
 from disksla.events.helper import answer, listen, passed_connection, serve
 from disksla.events.opened import ask
 from disksla.events.opening import EventFiles, Plan, plan
-from disksla.events.protocol import decode_answer, encode
+from disksla.events.protocol import Batch, End, Refusal, decode_answer, encode
+from disksla.events.tracepoints import Tracepoint
 from disksla.system.roots import Roots
 from support.log_events import events
 

@@ -7,15 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
-from disksla.events import Batch, End, EventsRequest, Refusal
+from disksla.events import EventsRequest
 from disksla.events.protocol import (
     LONGEST_BYTES,
     MOST_DISKS,
-    Record,
+    Batch,
+    End,
+    Refusal,
     decode_answer,
     decode_request,
     encode,
 )
+from disksla.events.tracepoints import Tracepoint
 
 
 def test_the_longest_request_is_read_as_it_was_written() -> None:
@@ -27,7 +30,7 @@ def test_the_longest_request_is_read_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [Batch(3, 200), End("0-3", Record(1183, 36)), End("0"), Refusal("no")]
+    "answer", [Batch(3, 200), End("0-3", Tracepoint(1183, 36)), End("0"), Refusal("no")]
 )
 def test_an_answer_is_read_as_it_was_written(answer: Batch | End | Refusal) -> None:
     assert decode_answer(encode(answer)) == answer

@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
-from disksla.events import RecordForm, RequestSample, Samples
-from disksla.events.periods import MOST_PER_S, PERIODS, buffer_pages, period_for
+from disksla.events.samples import (
+    MOST_PER_S,
+    PERIODS,
+    RecordForm,
+    RequestSample,
+    Samples,
+    buffer_pages,
+    period_for,
+)
 from support.request_samples import lost, record
 
 COMMS = (36, 38)
@@ -86,8 +93,8 @@ def test_records_of_another_form_are_refused(content: bytes) -> None:
         RecordForm(38).parse(content)
 
 
-@pytest.mark.parametrize("comm", [0, 28, 31, 257])
-def test_offset_that_cannot_be(comm: int) -> None:
+@pytest.mark.parametrize("comm", [None, 0, 28, 31, 257])
+def test_offset_that_cannot_be(comm: int | None) -> None:
     with pytest.raises(DiskslaError, match=f"found the name of a program at offset {comm}"):
         RecordForm(comm)
 

@@ -3,18 +3,19 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from disksla.errors import DiskslaError
 from disksla.events import EventsRequest
 from disksla.events.opened import NoHelperError, OpenedEvents
-from disksla.events.source import EventSource, Wish
+from disksla.events.source import EventSource
 from support.opened_events import PATIENCE_S
 from support.waiting import eventually
 
-FIRST = Wish(EventsRequest("data_writes", ("7:0",)), "0")
-SECOND = Wish(EventsRequest("data_writes", ("7:1",)), "0")
+FIRST, SECOND = {"loop0": (7, 0)}, {"loop1": (7, 1)}
+Opener = Callable[[EventsRequest, str], OpenedEvents]
 
 
 def descriptors() -> int:
@@ -22,15 +23,16 @@ def descriptors() -> int:
 
 
 def pipes(request: EventsRequest, _: str) -> OpenedEvents:
-    return OpenedEvents(request, {0: os.pipe()}, None)
+    """Return descriptors as if they were those of the CPU whose number is that of the disk."""
+    return OpenedEvents({request.numbers[0][1]: os.pipe()}, None)
 
 
 @pytest.fixture
-def make() -> Iterator[Callable[[Callable[[EventsRequest, str], OpenedEvents]], EventSource]]:
+def make(tmp_path: Path) -> Iterator[Callable[[Opener], EventSource]]:
     made: list[EventSource] = []
 
-    def source(opener: Callable[[EventsRequest, str], OpenedEvents]) -> EventSource:
-        made.append(EventSource(opener, "events", between_s=0.0, retry_s=0.01))
+    def source(opener: Opener) -> EventSource:
+        made.append(EventSource(opener, "events", tmp_path, between_s=0.0, retry_s=0.01))
         return made[-1]
 
     yield source
@@ -38,7 +40,7 @@ def make() -> Iterator[Callable[[Callable[[EventsRequest, str], OpenedEvents]], 
         each.stop()
 
 
-Make = Callable[[Callable[[EventsRequest, str], OpenedEvents]], EventSource]
+Make = Callable[[Opener], EventSource]
 
 
 def taken(source: EventSource) -> OpenedEvents:
@@ -56,9 +58,9 @@ def taken(source: EventSource) -> OpenedEvents:
 def test_events_are_opened_taken_and_closed(make: Make) -> None:
     before = descriptors()
     source = make(pipes)
-    source.want(FIRST)
+    source.want("data_writes", FIRST)
     opened = taken(source)
-    assert opened.request == FIRST.request
+    assert opened.by_cpu.keys() == {0}
     assert source.health == ("events", 0, True, None)
     assert not source.has_new
     source.give_back(opened)
@@ -68,11 +70,11 @@ def test_events_are_opened_taken_and_closed(make: Make) -> None:
 def test_events_that_are_not_wanted_any_more_are_closed(make: Make) -> None:
     before = descriptors()
     source = make(pipes)
-    source.want(FIRST)
+    source.want("data_writes", FIRST)
     assert eventually(lambda: source.has_new, PATIENCE_S)
-    source.want(SECOND)
+    source.want("data_writes", SECOND)
     opened = taken(source)
-    assert opened.request == SECOND.request
+    assert opened.by_cpu.keys() == {1}
     source.give_back(opened)
     assert eventually(lambda: descriptors() == before, PATIENCE_S)
 
@@ -85,15 +87,20 @@ def test_same_wish_opens_nothing_and_a_renewal_does(make: Make) -> None:
         return pipes(request, online)
 
     source = make(opener)
-    for renewal in (0, 0, 1):
-        source.want(FIRST._replace(renewal=renewal))
-        if renewal or not calls:
+    for again, is_new in ((False, True), (False, False), (True, True), (False, False)):
+        assert source.want("data_writes", FIRST, again=again) == is_new
+        if is_new:
             taken(source).close()
     assert len(calls) == 2
 
 
-def test_failure_is_tried_again(make: Make) -> None:
-    failures = [OSError("refused"), DiskslaError("denied"), NoHelperError("none")]
+def test_failure_is_tried_again(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    failures = [
+        OSError("refused"),
+        DiskslaError("denied"),
+        ZeroDivisionError("a bug"),
+        NoHelperError("none"),
+    ]
 
     def opener(request: EventsRequest, online: str) -> OpenedEvents:
         if failures:
@@ -101,19 +108,32 @@ def test_failure_is_tried_again(make: Make) -> None:
         return pipes(request, online)
 
     source = make(opener)
-    source.want(FIRST)
+    source.want("data_writes", FIRST)
     taken(source).close()
-    assert source.health == ("events", 2, True, None)
+    assert source.health == ("events", 3, True, None)
+    with_traceback = [record.exc_info is not None for record in caplog.records]
+    assert with_traceback == [False, False, True]
+
+
+def test_events_that_cannot_be_closed_do_not_end_the_thread(make: Make) -> None:
+    source = make(pipes)
+    source.want("data_writes", FIRST)
+    opened = taken(source)
+    opened.close()
+    source.give_back(opened)
+    source.want("data_writes", SECOND)
+    taken(source).close()
+    assert source.health == ("events", 1, True, None)
 
 
 def test_nothing_is_left_open_after_the_end(make: Make) -> None:
     before = descriptors()
     source = make(pipes)
-    source.want(FIRST)
+    source.want("data_writes", FIRST)
     assert eventually(lambda: source.has_new, PATIENCE_S)
     source.stop()
     assert descriptors() == before
-    source.want(SECOND)
+    source.want("data_writes", SECOND)
     taken(source).close()
 
 
@@ -129,7 +149,7 @@ def test_end_does_not_wait_for_a_helper_that_hangs(
         raise DiskslaError("late")
 
     source = make(opener)
-    source.want(FIRST)
+    source.want("data_writes", FIRST)
     assert called.wait(PATIENCE_S)
     source.stop()
     ended.set()

@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
-from disksla.events import Tracepoint, parse_format
-from disksla.events.tracepoints import filter_of_data_writes, filter_of_requests
+from disksla.events.tracepoints import (
+    Tracepoint,
+    filter_of_data_writes,
+    filter_of_requests,
+    parse_format,
+)
 
 FORMATS = Path(__file__).parent / "formats"
 TEXT = (FORMATS / "6.18" / "block_getrq").read_text()

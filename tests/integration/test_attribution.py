@@ -4,22 +4,24 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from disksla.consumers import Attribution, Consumption, attributed
-from disksla.consumers.attribution import UNATTRIBUTED
-from disksla.consumers.request_reader import RequestReader, Wanted
-from disksla.events import EventsRequest, Record, Taken
+from disksla.consumers import Consumption
+from disksla.consumers.attribution import NONE_OPEN, UNATTRIBUTED, attributed
+from disksla.consumers.consumption import ConsumerReading, WatchedDisk
+from disksla.consumers.readers import ConsumerReaders
+from disksla.events import EventsRequest, Taken
 from disksla.events.opened import OpenedEvents, open_events
 from disksla.events.opening import EventFiles
 from disksla.events.request_sampler import RequestSampler
 from disksla.events.source import EventSource
+from disksla.events.tracepoints import Tracepoint
 from disksla.system.roots import Roots
 from support.log_events import events
 from support.loop_device import attached, needs_loop
@@ -61,8 +63,8 @@ class Watch:
     def __init__(self, roots: Roots, device: str, pages: int | None = None) -> None:
         number = Path(f"/dev/{device}").stat().st_rdev
         self._disks = {device: (os.major(number), os.minor(number))}
-        self.sampler = RequestSampler(source_of(roots), roots.sysfs, pages=pages)
-        self._before = Attribution()
+        self.sampler = RequestSampler(source_of(roots), pages=pages)
+        self._before = NONE_OPEN
         self.requests: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
         self.cgroups: set[str] = set()
@@ -210,36 +212,39 @@ def test_paused_events_count_nothing(watch: Watch, disk: str, tmp_path: Path) ->
 def test_requests_are_posted_while_a_disk_is_busy(
     roots: Roots, disk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("disksla.consumers.request_reader.BUSY_FOR_S", 0.5)
+    monkeypatch.setattr("disksla.consumers.readers.BUSY_FOR_S", 0.5)
     number = Path(f"/dev/{disk}").stat().st_rdev
-    disks = {disk: (os.major(number), os.minor(number))}
-    is_busy = threading.Event()
-    is_busy.set()
-    posted: list[tuple[tuple[Consumption, ...], float]] = []
-    reader = RequestReader(
-        RequestSampler(source_of(roots), roots.sysfs),
-        lambda: Wanted(disks, is_busy.is_set(), with_bytes=False),
-        by_cgroup,
-        lambda used, seconds: posted.append((used, seconds)),
+    is_busy = True
+    posted: list[ConsumerReading] = []
+    readers = ConsumerReaders(
+        roots,
+        partial(open_events, helper=NO_HELPER, files=EventFiles(roots)),
+        posted.append,
+        lambda: [WatchedDisk(disk, f"{os.major(number)}:{os.minor(number)}", is_busy, 0, 0, None)],
     )
-    reader.start()
-    assert eventually(lambda: bool(posted), PATIENCE_S), reader.sampler.why_not
+
+    def is_after_a_read(condition: Callable[[], bool]) -> bool:
+        def read() -> bool:
+            readers.read_requests()
+            return condition()
+
+        return eventually(read, PATIENCE_S)
+
+    def of_first() -> tuple[float, float]:
+        used = [each for part in posted for each in part.consumers if each.program == "first"]
+        return sum(each.requests or 0 for each in used), sum(each.bytes or 0 for each in used)
+
+    assert is_after_a_read(lambda: bool(posted)), readers.sampler.why_not
     assert writes(tmp_path, "first", disk, 300).wait(PATIENCE_S) == 0
-
-    def requests() -> float:
-        used = (each for part, _ in posted for each in part if each.program == "first")
-        return sum(each.requests or 0.0 for each in used)
-
-    assert eventually(lambda: requests() == 300, PATIENCE_S)
-    assert all(each.bytes is None for part, _ in posted for each in part)
-    is_busy.clear()
-    time.sleep(2.0)  # until the events are disabled
+    assert is_after_a_read(lambda: of_first() == (300, 300 * PAGE))  # io.stat has no bytes
+    is_busy = False
+    assert is_after_a_read(lambda: not readers.is_sampling)
     assert writes(tmp_path, "first", disk, 100).wait(PATIENCE_S) == 0
-    is_busy.set()
+    is_busy = True
     before = len(posted)
-    assert eventually(lambda: len(posted) > before + 1, PATIENCE_S)
-    assert requests() == 300
-    reader.stop()
+    assert is_after_a_read(lambda: len(posted) > before + 1)
+    assert of_first() == (300, 300 * PAGE)
+    readers.sampler.close()
 
 
 def test_records_of_an_unknown_kernel_are_counted_and_said_once(
@@ -250,10 +255,10 @@ def test_records_of_an_unknown_kernel_are_counted_and_said_once(
 
     def opener(request: EventsRequest, online: str) -> OpenedEvents:
         found = open_events(request, online, NO_HELPER, EventFiles(roots))
-        return found._replace(record=Record(1, 30))
+        return found._replace(record=Tracepoint(1, 30))
 
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 -- descriptors, not files
-    sampler = RequestSampler(EventSource(opener, "consumers", between_s=0.0), roots.sysfs)
+    sampler = RequestSampler(EventSource(opener, "consumers", roots.sysfs, between_s=0.0))
 
     def watch() -> bool:
         sampler.watch(disks, with_bytes=True)

@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from disksla.events.data_writes import Counts, DataWriteCounters, Numbers
+from disksla.events.data_writes import Counts, DataWriteCounters
 from disksla.events.opening import COMPLETED, EventFiles, plan
 from disksla.events.protocol import EventsRequest
+from disksla.events.source import Numbers
 from disksla.pipeline.recording import decode_tick
 from disksla.procfs import Counters, find_reading, to_counters
 from disksla.procfs.files import DiskstatsFile

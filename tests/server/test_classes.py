@@ -8,9 +8,10 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from disksla.server.classes import MOST_SCRAPES
 from disksla.server.http import Reply, RequestHead, ServiceClass
 from disksla.server.listen import ListenAddress
-from disksla.server.server import DEFAULT_TIMEOUTS, ScrapeLimit, Timeouts, WebServer
+from disksla.server.server import DEFAULT_TIMEOUTS, Timeouts, WebServer
 from support.waiting import eventually
 
 PATIENCE_S = 20
@@ -67,15 +68,11 @@ class Client:
 
 
 @contextmanager
-def serving(most: int = 40, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> Iterator[Client]:
-    application = Blocking()
-    server = WebServer(
-        application,
-        [ListenAddress("127.0.0.1", 0)],
-        timeouts,
-        scrapes=ScrapeLimit(most=most),
-        class_of=class_of,
-    )
+def serving(
+    most_scrapes: int = MOST_SCRAPES, timeouts: Timeouts = DEFAULT_TIMEOUTS
+) -> Iterator[Client]:
+    application, listen = Blocking(), [ListenAddress("127.0.0.1", 0)]
+    server = WebServer(application, listen, timeouts, class_of=class_of, most_scrapes=most_scrapes)
     [bound] = server.start()
     with ExitStack() as opened:
         opened.callback(server.stop)
@@ -105,6 +102,7 @@ def test_beyond_a_few_that_wait_is_503_with_a_time(service_class: ServiceClass) 
         waiting = [client.begin(f"/{service_class}/free") for _ in range(60)]
         refused = waiting[-1].getresponse()  # while the first is still blocked
         assert (refused.status, refused.getheader("Retry-After")) == (503, "1")
+        assert refused.read() == b"Too many requests wait already; retry later.\n"
         client.application.gate.set()
         assert waiting[0].getresponse().status == 200
 
@@ -113,7 +111,7 @@ def test_beyond_a_few_that_wait_is_503_with_a_time(service_class: ServiceClass) 
 def test_a_client_with_many_requests_takes_no_place_of_another(
     service_class: ServiceClass,
 ) -> None:
-    with serving(most=4) as client:
+    with serving(most_scrapes=4) as client:
         client.block(service_class)
         many = [client.begin(f"/{service_class}/free", "127.0.0.2") for _ in range(60)]
         one = client.begin(f"/{service_class}/free", "127.0.0.3")
@@ -121,6 +119,11 @@ def test_a_client_with_many_requests_takes_no_place_of_another(
         client.application.gate.set()
         assert one.getresponse().status == 200
         assert many[0].getresponse().status == 200
+
+
+def test_without_a_limit_scrapes_are_answered() -> None:
+    with serving(most_scrapes=0) as client:
+        assert client.get("/scrape/free") == 200
 
 
 def test_a_response_that_is_not_ready_in_time_is_503() -> None:

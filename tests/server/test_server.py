@@ -2,11 +2,9 @@
 
 import http.client
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, Self
 
 import pytest
 
@@ -14,6 +12,7 @@ from disksla.errors import DiskslaError
 from disksla.server.http import Reply, RequestHead
 from disksla.server.listen import ListenAddress, parse_listen_address
 from disksla.server.server import DEFAULT_TIMEOUTS, Timeouts, WebServer
+from support.waiting import eventually
 
 LOOPBACK = ListenAddress("127.0.0.1", 0)
 ENDLESS = Timeouts(head_s=3600.0, answer_s=3600.0, idle_s=3600.0)
@@ -126,14 +125,16 @@ def test_start_names_an_address_in_use() -> None:
     assert str(error.value) == f"cannot listen on 127.0.0.1:{bound.port}: Address already in use"
 
 
-def test_start_rejects_an_unknown_host() -> None:
-    with pytest.raises(DiskslaError, match=r"cannot listen on no-such-host\.invalid:80: "):
-        WebServer(application, [ListenAddress("no-such-host.invalid", 80)]).start()
-
-
-def test_start_rejects_an_impossible_host() -> None:
-    with pytest.raises(DiskslaError, match=r"cannot listen on a{64}:80: .*label too long"):
-        WebServer(application, [parse_listen_address(f"{'a' * 64}:80")]).start()
+@pytest.mark.parametrize(
+    ("host", "message"),
+    [
+        ("no-such-host.invalid", r"cannot listen on no-such-host\.invalid:80: "),
+        ("a" * 64, r"cannot listen on a{64}:80: .*label too long"),
+    ],
+)
+def test_start_rejects_a_host_that_is_not_known(host: str, message: str) -> None:
+    with pytest.raises(DiskslaError, match=message):
+        WebServer(application, [ListenAddress(host, 80)]).start()
 
 
 def test_several_addresses_are_served() -> None:
@@ -165,27 +166,13 @@ def test_connection_is_kept_for_further_requests(port: int) -> None:
     connection.close()
 
 
-def test_pipelined_requests_are_answered_in_order(port: int) -> None:
-    request = b"GET /%d HTTP/1.1\r\nHost: x\r\n%s\r\n"
-    received = exchange(port, request % (1, b"") + request % (2, b"Connection: close\r\n"))
-    assert received.count(b"HTTP/1.1 200 OK") == 2
-    assert received.index(b"/1\n") < received.index(b"/2\n")
-
-
 @pytest.mark.parametrize(
     ("request_bytes", "status"),
     [
         (b"nonsense\r\n\r\n", b"400"),
-        (b"\r\n\r\n", b"400"),
         (b"GET / HTTP/9.9\r\n\r\n", b"505"),
-        (b"GET / HTTP/1.1\r\n\r\n", b"400"),
-        (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", b"400"),
         (b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n", b"431"),
         (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 4000 + b"\r\n", b"431"),
-        (b"GET /\xff HTTP/1.1\r\n\r\n", b"400"),
-        (b"GET / HTTP/1.1\r\n folded: from nothing\r\n\r\n", b"400"),
-        (b"GET / HTTP/1.1\r\nHost: x\r\n\ty\r\n\r\n", b"400"),
-        (b"GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n", b"400"),
         (b"GET /%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"200"),
     ],
 )
@@ -215,31 +202,6 @@ def test_body_is_not_read_as_a_request(port: int, body: bytes) -> None:
     assert b"Connection: close" in received
 
 
-@pytest.mark.parametrize(
-    ("framing", "status"),
-    [
-        (b"Content-Length: 4\r\nContent-Length: 0\r\n\r\n", b"400"),
-        (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", b"501"),
-        (b"Transfer-Encoding: gzip, chunked\r\n\r\n", b"501"),
-        (b"Content-Length: 0\r\nTransfer-Encoding\t: chunked\r\n\r\n", b"400"),
-    ],
-)
-def test_ambiguous_framing_is_rejected(port: int, framing: bytes, status: bytes) -> None:
-    smuggled = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
-    received = exchange(port, b"POST /posted HTTP/1.1\r\nHost: x\r\n" + framing + smuggled)
-    assert received.split()[1] == status
-    assert received.count(b"HTTP/1.1") == 1
-
-
-def test_empty_body_keeps_the_connection(port: int) -> None:
-    with connect(port) as client:
-        for _ in range(2):
-            client.sendall(b"POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
-            received = b""
-            while not received.endswith(b"/p\n"):
-                received += client.recv(4096)
-
-
 def test_application_error_is_500_and_logged(port: int, caplog: pytest.LogCaptureFixture) -> None:
     assert get(port, "/broken")[0] == 500
     assert get(port)[0] == 200
@@ -247,88 +209,13 @@ def test_application_error_is_500_and_logged(port: int, caplog: pytest.LogCaptur
     assert {record.name for record in caplog.records} == {"disksla.web"}
 
 
-def test_head_can_arrive_byte_by_byte(port: int) -> None:
-    with connect(port) as client:
-        for byte in b"GET /slow HTTP/1.0\r\n\r\n":
-            client.sendall(bytes([byte]))
-        assert read_to_end(client).endswith(b"/slow\n")
-
-
-class SlowClients:
-    """Clients that send a byte now and then, and connect again when disconnected."""
-
-    def __init__(self, port: int, count: int) -> None:
-        self._port = port
-        self._count = count
-        self._stop = threading.Event()
-        self.connections_made = 0
-        self._thread = threading.Thread(target=self._send)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        wait_until(lambda: self.connections_made >= self._count)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _send(self) -> None:
-        clients: list[socket.socket] = []
-        while not self._stop.is_set():
-            while len(clients) < self._count:
-                clients.append(connect(self._port))
-                self.connections_made += 1
-            for client in list(clients):
-                try:
-                    client.sendall(b"G")
-                except OSError:
-                    clients.remove(client)
-                    client.close()
-            self._stop.wait(0.2)
-        for client in clients:
-            client.close()
-
-
-def wait_until(condition: Callable[[], Any], within_s: float = 10) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_slow_and_idle_clients_do_not_block_others() -> None:
-    with (
-        serving(LOOPBACK, timeouts=ENDLESS) as (bound,),
-        ExitStack() as opened,
-        SlowClients(bound.port, 50),
-    ):
-        for _ in range(300):
-            opened.enter_context(connect(bound.port))
+    with serving(LOOPBACK, timeouts=ENDLESS) as (bound,), ExitStack() as opened:
+        for begun in (b"", b"G") * 150:
+            opened.enter_context(connect(bound.port)).sendall(begun)
         for _ in range(40):
             opened.enter_context(connect_without_reading(bound.port))
         assert [get(bound.port, "/metrics")[0] for _ in range(30)] == [200] * 30
-
-
-def test_flood_of_requests_is_answered_with_503() -> None:
-    gate = threading.Event()
-
-    def wait_and_answer(request: RequestHead) -> Reply:
-        gate.wait(20)
-        return application(request)
-
-    server = WebServer(wait_and_answer, [LOOPBACK])
-    (bound,) = server.start()
-    with ExitStack() as opened:
-        opened.callback(server.stop)
-        opened.callback(gate.set)
-        flood = [opened.enter_context(connect(bound.port)) for _ in range(128)]
-        for client in flood:
-            client.sendall(b"GET /in HTTP/1.0\r\n\r\n")
-        wait_until(lambda: get(bound.port)[0] == 503)
-        gate.set()
-        statuses = [read_to_end(client).split()[1] for client in flood]
-        assert set(statuses) == {b"200", b"503"}
 
 
 def test_head_timeout_holds_for_the_whole_head() -> None:
@@ -338,7 +225,7 @@ def test_head_timeout_holds_for_the_whole_head() -> None:
     ):
         client.settimeout(0.05)
         begun_s = time.monotonic()
-        wait_until(lambda: is_disconnected_after_a_byte(client))
+        assert eventually(lambda: is_disconnected_after_a_byte(client), 20)
         assert time.monotonic() - begun_s > 0.25
 
 
@@ -367,9 +254,8 @@ def test_response_that_is_not_read_is_abandoned() -> None:
         connect_without_reading(bound.port) as client,
     ):
         assert client.recv(1) == b"H"
-        begun_s = time.monotonic()
+        time.sleep(0.4)
         with suppress(ConnectionResetError):
-            wait_until(lambda: time.monotonic() - begun_s > 0.4)
             assert len(read_to_end(client)) < len(LARGE)
 
 

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from disksla.events.data_writes import Counts, DataWriteCounters, Numbers
+from disksla.events.data_writes import Counts, DataWriteCounters
 from disksla.events.opened import open_events
 from disksla.events.opening import EventFiles
-from disksla.events.source import EventSource
+from disksla.events.source import EventSource, Numbers
 from disksla.system.roots import Roots
 from support.waiting import eventually
 
@@ -19,13 +19,13 @@ PATIENCE_S = 20.0
 def source_of(roots: Roots, helper: Path = NO_HELPER) -> EventSource:
     """Return a source that tries again soon."""
     opener = partial(open_events, helper=helper, files=EventFiles(roots))
-    return EventSource(opener, "events", between_s=0.0, retry_s=0.05)
+    return EventSource(opener, "events", roots.sysfs, between_s=0.0, retry_s=0.05)
 
 
 @contextmanager
 def counting(roots: Roots, helper: Path = NO_HELPER) -> Iterator[DataWriteCounters]:
     """Yield counters, and close them."""
-    counters = DataWriteCounters(source_of(roots, helper), roots.sysfs)
+    counters = DataWriteCounters(source_of(roots, helper))
     try:
         yield counters
     finally:

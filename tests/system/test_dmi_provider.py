@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.limits.catalog import load_catalog
-from disksla.system.dmi import ATTRIBUTES
 from disksla.system.dmi_provider import provider_of
+from disksla.system.machine import DMI_ATTRIBUTES
 
 AZURE_TAG = "7783-7084-3265-9085-8269-3286-77"
 MACHINES = [
@@ -45,7 +45,7 @@ MACHINES = [
 def test_provider_of_known_machines(
     vendor: str, product: str, tag: str, bios: str, provider: str | None
 ) -> None:
-    dmi = dict(zip(ATTRIBUTES, (vendor, product, tag, bios), strict=True))
+    dmi = dict(zip(DMI_ATTRIBUTES, (vendor, product, tag, bios), strict=True))
     assert provider_of(dmi) == provider
     assert provider_of({name: text for name, text in dmi.items() if text}) == provider
 
@@ -60,6 +60,6 @@ def test_providers_are_those_of_the_catalogue() -> None:
     assert found - catalogue == {"openstack"}
 
 
-@given(st.dictionaries(st.sampled_from(ATTRIBUTES), st.text(max_size=30)))
+@given(st.dictionaries(st.sampled_from(DMI_ATTRIBUTES), st.text(max_size=30)))
 def test_any_text_is_accepted(dmi: dict[str, str]) -> None:
     assert provider_of(dmi) is None or any(dmi.values())

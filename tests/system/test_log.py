@@ -85,13 +85,6 @@ def test_traceback_stays_on_one_line(log_format: LogFormat) -> None:
     assert "ValueError" in line
 
 
-def test_json_line_can_be_parsed() -> None:
-    event = json.loads(line_of("json", "läte", failed=True))
-    assert event["msg"] == "läte"
-    assert event["component"] == "sampler"
-    assert "reason" in event["traceback"]
-
-
 def test_journal_line_has_severity_and_no_time() -> None:
     assert line_of("logfmt", "late", journal=True) == "<4>level=warning component=sampler msg=late"
     line = line_of("json", "two\nlines", failed=True, journal=True)

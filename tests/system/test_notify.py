@@ -76,11 +76,6 @@ def test_watchdog_is_fed_four_times_per_timeout(systemd: NotifySocket) -> None:
     assert systemd.messages() == ["WATCHDOG=1"] * 9
 
 
-def test_no_keepalive_without_a_watchdog(systemd: NotifySocket) -> None:
-    ServiceManager(systemd.address).feed_watchdog(now_s=1000.0)
-    assert systemd.messages() == []
-
-
 def test_variables_are_read_and_removed(systemd: NotifySocket) -> None:
     environment = {
         "NOTIFY_SOCKET": systemd.address,

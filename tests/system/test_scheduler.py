@@ -179,15 +179,6 @@ def test_failure_of_a_removed_job_still_counts_but_is_no_problem(scheduler: Sche
     assert (health.works, health.problem) == (True, None)
 
 
-def test_job_may_be_added_while_another_is_waited_for(scheduler: Scheduler) -> None:
-    done = threading.Semaphore(0)
-    scheduler.every(3600.0, done.release, "hourly")
-    scheduler.start()
-    scheduler.every(PERIOD_S, done.release, "frequent")
-    for _ in range(3):
-        assert done.acquire(timeout=PATIENCE_S)
-
-
 def test_last_job_follows_the_one_that_runs(scheduler: Scheduler) -> None:
     job, order = Blocked(), []
     scheduler.every(PERIOD_S, job, "slow")
@@ -270,9 +261,3 @@ def test_crontab_runs_are_shifted_by_the_offset() -> None:
 
 def test_impossible_crontab_has_no_run() -> None:
     assert OffsetTrigger(JobTimes(cron="0 0 30 feb *")).get_next_fire_time(None, NOW) is None
-
-
-def test_missed_runs_are_skipped() -> None:
-    trigger = OffsetTrigger(JobTimes(every_s=600.0))
-    now = NOW + timedelta(hours=5, seconds=1)
-    assert trigger.get_next_fire_time(NOW, now) == NOW + timedelta(hours=5, minutes=10)

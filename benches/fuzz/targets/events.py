@@ -6,20 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.consumers import Attribution, attributed
+from disksla.consumers.attribution import NONE_OPEN, attributed
 from disksla.errors import DiskslaError
-from disksla.events import (
-    Batch,
-    End,
-    EventsRequest,
-    Record,
-    RecordForm,
-    Refusal,
-    RequestSample,
-    Taken,
-    parse_format,
-)
-from disksla.events.protocol import decode_answer, decode_request, encode
+from disksla.events import EventsRequest, Taken
+from disksla.events.protocol import Batch, End, Refusal, decode_answer, decode_request, encode
+from disksla.events.samples import RecordForm, RequestSample
+from disksla.events.tracepoints import Tracepoint, parse_format
 from fuzz.target import Target, Tree
 from support.request_samples import lost, record
 
@@ -66,7 +58,7 @@ def samples(content: bytes) -> bool:
     total = found.seen.total()
     taken = Taken(found.seen, SAMPLE.tracepoint, (1, 1), (total, total), 2)
     _, used = attributed(
-        Attribution(), taken, DISKS, lambda cgroup, comm: (str(cgroup), comm), with_bytes=True
+        NONE_OPEN, taken, DISKS, lambda cgroup, comm: (str(cgroup), comm), with_bytes=True
     )
     assert all((each.requests or 0) >= 0 and (each.bytes or 0) >= 0 for each in used)
     of_disk = Counter({key: n for key, n in found.seen.items() if key.device == SAMPLE.device})
@@ -80,7 +72,7 @@ TARGETS = (
         packet,
         lambda: [
             encode(EventsRequest("data_writes", ("259:1", "7:0"))),
-            *map(encode, (Batch(3, 200), End("0-3", Record(1183, 36)), Refusal("why"))),
+            *map(encode, (Batch(3, 200), End("0-3", Tracepoint(1183, 36)), Refusal("why"))),
         ],
         words=(b'"type":', b'"batch"', b'"end"', b"null", b"-1", b"1e300"),
         tree=Tree(json.loads, msgspec.json.encode),

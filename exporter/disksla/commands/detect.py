@@ -24,8 +24,8 @@ from disksla.errors import DiskslaError
 from disksla.exchange import Exchanges
 from disksla.exchange.transport import carry_out
 from disksla.system import provider_of
-from disksla.system.dmi import read_dmi
 from disksla.system.log import error_lines
+from disksla.system.machine import read_dmi
 from disksla.system.roots import Roots
 from disksla.system.state_file import read_content, replace_file
 from disksla.text import escape_control

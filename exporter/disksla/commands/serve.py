@@ -14,13 +14,13 @@ from disksla.commands._options import add_config_file, add_paths, add_web_config
 from disksla.daemon import Daemon, WebOptions
 from disksla.errors import DiskslaError
 from disksla.server.access import AccessControl
+from disksla.server.classes import MOST_SCRAPES
 from disksla.server.listen import (
     DEFAULT_LISTEN_ADDRESS,
     Listen,
     ListenAddress,
     parse_listen_address,
 )
-from disksla.server.server import DEFAULT_SCRAPE_LIMIT
 from disksla.system.log import set_up_logging
 from disksla.system.systemd import ServiceManager, inherited_sockets
 from disksla.system.unix_socket import DEFAULT_SOCKET
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--web.max-requests",
         dest="max_requests",
         type=_count,
-        default=DEFAULT_SCRAPE_LIMIT.most,
+        default=MOST_SCRAPES,
         metavar="N",
         help="maximum number of concurrent scrapes, 0 for no limit (default: %(default)s)",
     )

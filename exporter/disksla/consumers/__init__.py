@@ -4,25 +4,21 @@
 - `names`: the name of a control group, a pod or a program, as it is shown.
 - `group_tree`: the groups of a scan, and which of them have all I/O once.
 - `io_files`: the texts of `io.stat` and `io.max`, parsed.
-- `sharing`: what lies between two readings of `io.stat`, by consumer.
-- `own_limits`: groups that are held at their own `io.max`.
+- `sharing`: what lies between two readings of `io.stat`, by consumer; groups that are held at
+  their own `io.max`.
 - `groups`: scans the directories of the groups, and knows their names by their ids.
-- `io_stat`: the thread that reads `io.stat` while a disk is throttled or busy, by
-  `io_stat_files`.
+- `io_stat`: reads `io.stat` while a disk is throttled or busy, by `io_stat_files`.
 - `attribution`: requests by consumer and program, from samples of them.
-- `request_reader`: the thread that samples requests while a disk is throttled or busy.
-- `readers`: both threads, whose readings do not overlap.
+- `readers`: the thread that reads both, so that their readings do not overlap.
 - `consumer_totals`: sums by consumer, for metrics and for sentences.
 """
 
-from disksla.consumers.attribution import Attribution, added, attributed
 from disksla.consumers.consumer_totals import (
     MOST_NAMES,
     MOST_SERIES,
     NO_CONSUMERS,
     ConsumerSums,
     ConsumerTotals,
-    Usage,
     Usages,
     Watched,
     Who,
@@ -38,4 +34,3 @@ from disksla.consumers.consumption import (
     OwnLimit,
     WatchedDisk,
 )
-from disksla.consumers.names import consumer_of, pod_names_of, program_of

@@ -7,8 +7,6 @@ is unattributed.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-import msgspec
-
 from disksla.consumers.consumption import UNATTRIBUTED, Consumption
 from disksla.events import Taken
 
@@ -22,22 +20,21 @@ _Key = tuple[str, str, str]
 """Disk, consumer and program."""
 
 
-class Attribution(msgspec.Struct, frozen=True):
-    """What may still be sampled of what was counted: less than a period on each CPU."""
-
-    open: tuple[int, int] = (0, 0)
-    """Requests and parts of requests with bytes that were counted, but not sampled yet."""
+Open = tuple[int, int]
+"""Requests, and parts of requests with bytes, that were counted, but not sampled yet: less than a
+period on each CPU."""
+NONE_OPEN: Open = (0, 0)
 
 
 def attributed(
-    before: Attribution,
+    before: Open,
     taken: Taken,
     disks: Mapping[str, tuple[int, int]],
     names: Names,
     *,
     with_bytes: bool,
-) -> tuple[Attribution, tuple[Consumption, ...]]:
-    """Return what each consumer used of each disk, and what is not attributed.
+) -> tuple[Open, tuple[Consumption, ...]]:
+    """Return what is open, what each consumer used of each disk, and what is not attributed.
 
     `disks` are those that are sampled, by their numbers. Bytes are None unless they are sampled.
     """
@@ -93,18 +90,16 @@ def _sum(first: float | None, second: float | None) -> float | None:
     return None if first is None or second is None else first + second
 
 
-def _lost(
-    before: Attribution, taken: Taken, sampled: tuple[int, int]
-) -> tuple[Attribution, tuple[int, int]]:
+def _lost(before: Open, taken: Taken, sampled: tuple[int, int]) -> tuple[Open, tuple[int, int]]:
     """Return what may still be sampled, and how much more than that was counted."""
     balance = [
         is_open + counted - weight
-        for is_open, counted, weight in zip(before.open, taken.counted, sampled, strict=True)
+        for is_open, counted, weight in zip(before, taken.counted, sampled, strict=True)
     ]
     most = [(period - 1) * taken.cpus for period in taken.periods]
     lost = [max(0, each - limit) for each, limit in zip(balance, most, strict=True)]
     after = [each - gone for each, gone in zip(balance, lost, strict=True)]
-    return Attribution((after[0], after[1])), (lost[0], lost[1])
+    return (after[0], after[1]), (lost[0], lost[1])
 
 
 def _with_unattributed(

@@ -19,7 +19,10 @@ LARGEST_SHARE = 0.02
 REMEMBERED_S = 3600.0
 _MOST_ENDED = 10_000
 _CONTAINER_LOGS = Path("var") / "log" / "containers"
-SWITCH_ON = "IOAccounting=yes in one unit of systemd switches it on for all"
+_OFF = (
+    "the controller io of the control groups is off; IOAccounting=yes in one unit of systemd"
+    " switches it on for all"
+)
 
 
 class Hierarchy(NamedTuple):
@@ -40,7 +43,8 @@ def find_hierarchy(sysfs: Path) -> Hierarchy:
             why = f"{root} has the groups of a container only; mount that of the host there"
             return Hierarchy(None, why)
         if "io" in controllers:
-            return Hierarchy(root, None if _has_io(root) else _off())
+            is_on = "io" in (_read_words(root / "cgroup.subtree_control") or ())
+            return Hierarchy(root, None if is_on else _OFF)
     if not top.exists():
         return Hierarchy(None, f"there are no control groups at {top}")
     if (top / "blkio").exists():
@@ -48,14 +52,6 @@ def find_hierarchy(sysfs: Path) -> Hierarchy:
         why = f"the machine has cgroup v1{hybrid}, which does not count it; boot with"
         return Hierarchy(None, f"{why} systemd.unified_cgroup_hierarchy=1")
     return Hierarchy(None, f"the control groups at {top} have no controller io")
-
-
-def _has_io(root: Path) -> bool:
-    return "io" in (_read_words(root / "cgroup.subtree_control") or ())
-
-
-def _off() -> str:
-    return f"the controller io of the control groups is off; {SWITCH_ON}"
 
 
 def _read_words(path: Path) -> list[str] | None:

@@ -1,11 +1,7 @@
-"""The thread that reads `io.stat` of the control groups while a disk is throttled or busy.
-
-It needs no privilege. Once a second, it posts what each consumer used of the disks.
-"""
+"""Reads `io.stat` of the control groups while a disk is throttled or busy; needs no privilege."""
 
 import logging
 import resource
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
@@ -17,10 +13,11 @@ from disksla.consumers.group_tree import Group, GroupTree
 from disksla.consumers.groups import Groups, Hierarchy, find_hierarchy
 from disksla.consumers.io_files import parse_io_max
 from disksla.consumers.io_stat_files import IoStatFiles
-from disksla.consumers.own_limits import Limited, OwnLimits
 from disksla.consumers.sharing import (
     Counted,
     Growth,
+    Limited,
+    OwnLimits,
     Roles,
     consumptions,
     counts_requests,
@@ -28,10 +25,9 @@ from disksla.consumers.sharing import (
     with_debt,
 )
 from disksla.system import SourceHealth
-from disksla.system.log import fields
+from disksla.system.log import fields, traceback_of
 from disksla.system.roots import Roots
 
-EVERY_S = 1.0
 WATCHED_AFTER_S = 60.0
 """A disk is watched for this time after it was busy."""
 MOST_READ = 2000
@@ -42,7 +38,6 @@ _SCAN_EVERY_S = 10.0
 _SCAN_IDLE_S = 60.0
 _MOST_UNATTRIBUTED = 0.05
 """With a larger share, groups are scanned at once: new ones are not known yet."""
-_STOP_TIMEOUT_S = 2.0
 
 log = logging.getLogger("disksla.consumers")
 
@@ -57,7 +52,7 @@ class _Reading(NamedTuple):
 
 
 class IoStatReader:
-    """Posts what consumers used of the disks, from `start` until `stop`."""
+    """Posts what consumers used of the disks between two readings."""
 
     def __init__(
         self,
@@ -90,13 +85,12 @@ class IoStatReader:
         """Groups that stand for those below them, because there are too many."""
         self._errors = 0
         self._problem: str | None = None
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
 
     @property
     def health(self) -> SourceHealth | None:
         """How the reading is; None where there was nothing to read."""
-        if self._hierarchy is None or (self._hierarchy.why_not and not self._errors):
+        is_absent = self._hierarchy is None or self._hierarchy.why_not
+        if is_absent and not self._errors:
             return None
         return SourceHealth("consumers", self._errors, self._problem is None, self._problem)
 
@@ -109,34 +103,20 @@ class IoStatReader:
         """Find the groups anew at the next reading: one that is not known uses a disk."""
         self._scanned_s = -_SCAN_IDLE_S
 
-    def start(self) -> None:
-        """Start the thread, anew after `stop`."""
-        self._stopping.clear()
-        self._thread = threading.Thread(target=self._run, name="consumers", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop reading."""
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join(_STOP_TIMEOUT_S)
-
-    def _run(self) -> None:
-        while not self._stopping.wait(EVERY_S):
-            self.read()
-        self._forget()
-
     def read(self) -> None:
         """Read once, and post what is new; a failure is counted, and logged once."""
+        traceback = None
         try:
             problem = self._read([*self._watched()])
-        except OSError as error:
-            problem = str(error)
-            self._forget()
+        except Exception as error:  # noqa: BLE001 -- also one by a bug: the thread must go on
+            problem, traceback = str(error), traceback_of(error)
+            self.close()
         if problem is not None:
             self._errors += 1
             if problem != self._problem:
-                log.warning("cannot read control groups", extra=fields(err=problem))
+                log.warning(
+                    "cannot read control groups", extra=fields(err=problem), exc_info=traceback
+                )
         elif self._problem is not None:
             log.info("control groups readable again")
         self._problem = problem
@@ -149,7 +129,7 @@ class IoStatReader:
             self._scan(now_s, is_busy=bool(busy))
         limited = {number for each in self._limited.values() for number in each.limits}
         if not (busy or any(disk.number in limited for disk in disks)) or self._root is None:
-            self._forget()
+            self.close()
             return None
         self._files.open(self._root, self._to_open)
         counted, problem = self._files.read()
@@ -252,7 +232,7 @@ class IoStatReader:
                 limited[group.id] = Limited(self._name(group), limits)
         return limited
 
-    def _forget(self) -> None:
+    def close(self) -> None:
         """Close all files; the next reading has none before it."""
         self._files.close()
         self._own_limits.clear()

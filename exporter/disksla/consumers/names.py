@@ -42,10 +42,7 @@ def consumer_of(path: str, pod_names: Mapping[str, str] | None = None) -> str:
             unit = _unit(parts[index + 1 :])
             return _shown(container if unit is None else f"{container}/{unit}")
     slices = [part for part in parts if part.endswith(".slice")]
-    pods = [found[1] for part in parts if (found := _POD.search(part))]
-    if pods:
-        return f"pod {pods[-1].replace('_', '-')}"
-    return _shown(_unit(parts) or (slices[-1] if slices else f"/{'/'.join(parts)}"))
+    return _pod(parts) or _shown(_unit(parts) or (slices[-1] if slices else f"/{'/'.join(parts)}"))
 
 
 def _container(parts: Sequence[str], pod_names: Mapping[str, str]) -> str | None:
@@ -60,13 +57,17 @@ def _container(parts: Sequence[str], pod_names: Mapping[str, str]) -> str | None
     if found[0] in pod_names:
         return pod_names[found[0]]
     short = found[0][:_SHORT_ID]
-    pods = [pod[1] for part in parts if (pod := _POD.search(part))]
-    if pods:
-        return f"pod {pods[-1].replace('_', '-')}/{short}"
+    if pod := _pod(parts):
+        return f"{pod}/{short}"
     if "ecs" in above:
         return f"ecs {above[-1]}/{short}"
     runtime = _RUNTIME.search("/".join((*above[-1:], name)))
     return f"{_RUNTIMES.get(runtime[0], runtime[0]) if runtime else 'container'} {short}"
+
+
+def _pod(parts: Sequence[str]) -> str | None:
+    pods = [found[1] for part in parts if (found := _POD.search(part))]
+    return f"pod {pods[-1].replace('_', '-')}" if pods else None
 
 
 def _unit(parts: Sequence[str]) -> str | None:

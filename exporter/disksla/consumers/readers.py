@@ -1,24 +1,29 @@
-"""The threads that read who uses disks: by `io.stat`, and by samples of requests.
+"""The thread that reads who uses disks: by `io.stat`, and by samples of requests.
 
 Samples say more: requests, and the program. So requests are those of samples where there are some,
 and bytes are those of `io.stat` where it can be read.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
+from disksla.consumers.attribution import NONE_OPEN, Open, added, attributed
 from disksla.consumers.consumption import UNATTRIBUTED, ConsumerReading, Consumption, WatchedDisk
 from disksla.consumers.io_stat import IoStatReader
 from disksla.consumers.names import program_of
-from disksla.consumers.request_reader import RequestReader, Wanted
 from disksla.events.request_sampler import RequestSampler
 from disksla.events.source import EventSource, OpenEvents
 from disksla.system import SourceHealth
 from disksla.system.roots import Roots
 
+SAMPLE_EVERY_S, POST_EVERY_S = 0.25, 1.0
+BUSY_FOR_S = 60.0
+"""Requests are sampled for this time after a disk was throttled or busy."""
 SAMPLED_LATELY_S = 3.0
+_STOP_TIMEOUT_S = 2.0
 
 
 class ConsumerReaders:
@@ -35,27 +40,91 @@ class ConsumerReaders:
         self._post = post
         self._watched = watched
         self._io_stat = IoStatReader(roots, self.post_by_group, watched)
-        sampler = RequestSampler(EventSource(open_events, "requests"), roots.sysfs)
-        self._requests = RequestReader(sampler, self.wanted, self.names, self.post_requests)
+        self.sampler = RequestSampler(EventSource(open_events, "requests", roots.sysfs))
+        self._open = NONE_OPEN
+        self._parts: list[tuple[Consumption, ...]] = []
+        self._counted = (0, 0)
+        self._since_s: float | None = None
+        """When what is sampled and not posted yet begins; None while nothing is sampled."""
+        self._busy_s = -BUSY_FOR_S
         self._sampled_s: float | None = None
         """When requests were attributed by samples last."""
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
 
     @property
     def healths(self) -> Iterator[SourceHealth]:
         """How both work, as far as there is something to read."""
-        for health in (self._io_stat.health, self._requests.sampler.health):
+        for health in (self._io_stat.health, self.sampler.health):
             if health is not None:
                 yield health
 
     def start(self) -> None:
-        """Start the threads, anew after `stop`."""
-        self._io_stat.start()
-        self._requests.start()
+        """Start the thread, anew after `stop`."""
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run, name="consumers", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
         """Stop reading, and close all files and events."""
-        self._requests.stop()
-        self._io_stat.stop()
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(_STOP_TIMEOUT_S)
+
+    def _run(self) -> None:
+        """Read samples four times a second where there are some, and all else once a second."""
+        due_s = 0.0
+        while not self._stopping.wait(SAMPLE_EVERY_S if self.is_sampling else POST_EVERY_S):
+            self.read_requests()
+            now_s = time.monotonic()
+            if now_s >= due_s:
+                self._io_stat.read()
+                due_s = now_s + POST_EVERY_S - SAMPLE_EVERY_S / 2
+        self._io_stat.close()
+        self.sampler.close()
+
+    @property
+    def is_sampling(self) -> bool:
+        """Whether there are samples to be read before the buffers are full."""
+        return self._since_s is not None
+
+    def read_requests(self) -> None:
+        """Read samples, and post them once a second; the sampler counts and logs a failure."""
+        try:
+            self._read_requests([*self._watched()], time.monotonic())
+        except Exception as error:  # noqa: BLE001 -- by a bug: the thread must go on
+            self._since_s = None
+            self.sampler.fail(error)
+
+    def _read_requests(self, disks: list[WatchedDisk], now_s: float) -> None:
+        if any(disk.is_busy for disk in disks):
+            self._busy_s = now_s
+        if now_s - self._busy_s >= BUSY_FOR_S:
+            self.sampler.pause()
+            self._since_s = None
+            return
+        numbers = {disk.device: _number(disk) for disk in disks}
+        with_bytes = not self._io_stat.is_reading  # else they are known by io.stat
+        taken = self.sampler.take()
+        self.sampler.watch(numbers, with_bytes=with_bytes)
+        if taken is None or self._since_s is None:  # what was sampled before is of another time
+            self._begin(None if taken is None else now_s, NONE_OPEN)
+            return
+        self._open, used = attributed(
+            self._open, taken, numbers, self.names, with_bytes=with_bytes
+        )
+        self._parts.append(used)
+        requests, sizes = self._counted
+        self._counted = requests + taken.counted[0], sizes + taken.counted[1]
+        seconds = now_s - self._since_s
+        if seconds >= POST_EVERY_S:
+            self.sampler.adapt(self._counted, seconds)
+            self.post_requests(added(self._parts), seconds)
+            self._begin(now_s, self._open)
+
+    def _begin(self, now_s: float | None, before: Open) -> None:
+        self._since_s, self._open = now_s, before
+        self._parts, self._counted = [], (0, 0)
 
     def post_by_group(self, reading: ConsumerReading) -> None:
         """Post a reading of `io.stat`, without requests where samples have them."""
@@ -71,13 +140,6 @@ class ConsumerReaders:
         self._io_stat.are_names_wanted = True
         devices = {each.device for each in consumers}
         self._post(ConsumerReading(dict.fromkeys(devices, (now_s - seconds, now_s)), consumers))
-
-    def wanted(self) -> Wanted:
-        """Return what is to be sampled."""
-        disks = [*self._watched()]
-        is_busy = any(disk.is_busy for disk in disks)
-        numbers = {disk.device: _number(disk) for disk in disks}
-        return Wanted(numbers, is_busy, with_bytes=not self._io_stat.is_reading)
 
     def names(self, group: int, comm: str) -> tuple[str, str]:
         """Return the consumer and the program of a sample.

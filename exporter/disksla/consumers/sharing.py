@@ -1,21 +1,35 @@
-"""What lies between two readings of `io.stat`, by consumer.
+"""What lies between readings of `io.stat`, by consumer, and who is held at an own limit, `io.max`.
 
 Groups count requests as programs send them, and a group includes those below it. The root counts
 what the disk completed. So a group is a leaf or it is left out, what the root has more than the
 groups below it is of the kernel, and what these have more than the leaves is of groups that ended.
+
+No counter has the time for which the kernel made a group wait for its own limit; its rate does.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
-from disksla.consumers.consumption import KERNEL, OTHER, UNATTRIBUTED, Consumption, WatchedDisk
-from disksla.consumers.io_files import NOTHING, Amounts
+from disksla.consumers.consumption import (
+    KERNEL,
+    OTHER,
+    UNATTRIBUTED,
+    Consumption,
+    OwnLimit,
+    WatchedDisk,
+)
+from disksla.consumers.io_files import KINDS, NOTHING, Amounts
 
 MOST_NAMED = 16
 """Consumers of a disk in one reading."""
 FEW_MERGES = 0.02
 """Share of the requests of a disk; groups count them before they are merged."""
+HELD_S = 10.0
+"""A group has had the rate of its limit for this time."""
+TOLERANCE = 0.03
+_MOST_READINGS = 32
 
 Counted = Mapping[int, Mapping[str, Amounts]]
 """Of one reading: by the id of a group, and by the number of a disk."""
@@ -43,10 +57,7 @@ class Growth(NamedTuple):
     @property
     def of_groups(self) -> Amounts:
         """What all consumers did together."""
-        total = NOTHING
-        for amounts in self.consumers.values():
-            total = total.plus(amounts)
-        return total
+        return _sum(self.consumers.values())
 
 
 def growth_at(before: Counted, after: Counted, roles: Roles, number: str) -> Growth:
@@ -66,9 +77,7 @@ def growth_at(before: Counted, after: Counted, roles: Roles, number: str) -> Gro
         rise = grown(group)
         if rise != NOTHING:
             consumers[consumer] = consumers[consumer].plus(rise)
-    of_tops = NOTHING
-    for group in roles.tops:
-        of_tops = of_tops.plus(grown(group))
+    of_tops = _sum(map(grown, roles.tops))
     found = Growth(NOTHING, NOTHING, consumers)
     kernel = grown(roles.root).minus(of_tops) if roles.root in after else NOTHING
     return found._replace(kernel=kernel, unattributed=of_tops.minus(found.of_groups))
@@ -129,3 +138,63 @@ def _sum(many: Iterable[Amounts]) -> Amounts:
     for amounts in many:
         total = total.plus(amounts)
     return total
+
+
+class Limited(NamedTuple):
+    """A group with limits of its own."""
+
+    consumer: str
+    limits: Mapping[str, Amounts]
+    """By the number of a disk; infinite where there is none."""
+
+
+class OwnLimits:
+    """The last readings of groups with limits of their own."""
+
+    def __init__(self) -> None:
+        """Start without a reading."""
+        self._readings: deque[tuple[float, Counted]] = deque(maxlen=_MOST_READINGS)
+
+    def after(
+        self,
+        now_s: float,
+        counted: Counted,
+        limited: Mapping[int, Limited],
+        devices: Mapping[str, str],
+    ) -> tuple[OwnLimit, ...]:
+        """Return the limits at which groups have been for HELD_S until now.
+
+        `devices` are the names of the disks by their numbers.
+        """
+        last = {group: counted[group] for group in limited if group in counted}
+        self._readings.append((now_s, last))
+        while len(self._readings) > 1 and self._readings[1][0] <= now_s - HELD_S:
+            self._readings.popleft()
+        begin_s, first = self._readings[0]
+        if now_s - begin_s < HELD_S:
+            return ()
+        return tuple(
+            OwnLimit(devices[number], each.consumer, kind, limit)
+            for group, each in limited.items()
+            if group in first and group in last
+            for number, limits in each.limits.items()
+            if number in devices
+            for kind, limit, rate in zip(
+                KINDS,
+                limits,
+                _rates(first[group], last[group], number, now_s - begin_s),
+                strict=True,
+            )
+            if 0 < limit < inf and abs(rate - limit) <= TOLERANCE * limit
+        )
+
+    def clear(self) -> None:
+        """Forget all readings: the next has none before it."""
+        self._readings.clear()
+
+
+def _rates(
+    first: Mapping[str, Amounts], last: Mapping[str, Amounts], number: str, seconds: float
+) -> Sequence[float]:
+    grown = last.get(number, NOTHING).minus(first.get(number, NOTHING))
+    return [each / seconds for each in grown]

@@ -15,13 +15,14 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import pyudev
 
 from disksla.disks.disk import Disk
 from disksla.disks.inventory import BlockDevices
 from disksla.errors import DiskslaError
+from disksla.system import SourceHealth
 from disksla.system.log import fields
 from disksla.system.roots import Roots
 
@@ -37,17 +38,6 @@ RETRY_S = 1.0
 
 _MAX_EVENTS = 1000  # read from a socket at once; if there are more, it polls as ready again
 _log = logging.getLogger("disksla.disks")
-
-
-class Health(NamedTuple):
-    """State of disk discovery."""
-
-    success: bool
-    """Whether the thread runs and its last scan succeeded."""
-    errors: int
-    """Problems since the start; one that persists counts once."""
-    problems: tuple[str, ...]
-    """Present problems, one message each."""
 
 
 class DiskWatcher:
@@ -67,7 +57,9 @@ class DiskWatcher:
         self._on_change = on_change
         self._period_s = period_s
         self._delivered: tuple[Disk, ...] | None = None
-        self._health = Health(success=False, errors=0, problems=())
+        self._works = False
+        self._errors = 0
+        self._problems: tuple[str, ...] = ()
         self._stopping = threading.Event()
         self._wake = os.fdopen(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK), "wb", buffering=0)
         self._thread = threading.Thread(target=self._run, name="disks", daemon=True)
@@ -90,9 +82,10 @@ class DiskWatcher:
         self._wake.close()
 
     @property
-    def health(self) -> Health:
-        """State of disk discovery, for metrics."""
-        return self._health._replace(success=self._health.success and self._thread.is_alive())
+    def health(self) -> SourceHealth:
+        """Whether the thread runs and its last scan succeeded; a lasting problem counts once."""
+        works = self._works and self._thread.is_alive()
+        return SourceHealth("disks", self._errors, works, "; ".join(self._problems) or None)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -134,13 +127,14 @@ class DiskWatcher:
         self._report(*permanent_problems, *inventory.problems, success=True)
 
     def _report(self, *problems: str, success: bool, cause: Exception | None = None) -> None:
-        before = self._health.problems
+        before = self._problems
         new = [problem for problem in problems if problem not in before]
         for problem in new:
             _log.warning("disk discovery problem", extra=fields(err=problem), exc_info=cause)
         if before and not problems:
             _log.info("disk discovery recovered")
-        self._health = Health(success, self._health.errors + len(new), problems)
+        self._works, self._problems = success, problems
+        self._errors += len(new)
 
     def _drain_events(self, monitors: Iterable[Any]) -> None:
         with contextlib.suppress(BlockingIOError):

@@ -32,7 +32,7 @@ from disksla.disks.volume import READ_FROM_SYSFS, Attributes, volume_of
 from disksla.errors import DiskslaError
 from disksla.procfs import Mount, parse_mountinfo
 from disksla.system import provider_of
-from disksla.system.dmi import read_dmi
+from disksla.system.machine import read_dmi
 from disksla.system.roots import Roots
 from disksla.units import KIB
 

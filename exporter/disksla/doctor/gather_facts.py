@@ -44,7 +44,7 @@ from disksla.server import WebConfig, describe
 from disksla.server.config_file import read_web_file
 from disksla.system import provider_of
 from disksla.system.clock_state import read_clock_state
-from disksla.system.dmi import read_dmi
+from disksla.system.machine import read_dmi
 from disksla.system.roots import Roots
 from disksla.system.unix_socket import DEFAULT_EVENTS_SOCKET
 from disksla.system.user_access import has_user, may_access, user_name

@@ -15,11 +15,11 @@ from disksla.events.protocol import (
     Batch,
     End,
     EventsRequest,
-    Record,
     Refusal,
     decode_answer,
     encode,
 )
+from disksla.events.tracepoints import Tracepoint
 from disksla.system.perf_events import close_all, parse_cpus
 
 ANSWER_S = 10.0
@@ -35,10 +35,9 @@ class NoHelperError(DiskslaError):
 class OpenedEvents(NamedTuple):
     """Events of a request on all CPUs."""
 
-    request: EventsRequest
     by_cpu: dict[int, tuple[int, ...]]
     """Descriptors of each CPU, in the order of the events."""
-    record: Record | None
+    record: Tracepoint | None
     """Form of their samples; None for events that count."""
 
     def close(self) -> None:
@@ -92,7 +91,7 @@ def _receive(
         message = _message(packet, len(descriptors), flags)
         if isinstance(message, End):
             _check_complete(message, request, by_cpu)
-            return OpenedEvents(request, by_cpu, message.record)
+            return OpenedEvents(by_cpu, message.record)
         by_cpu[message.cpu] = (*by_cpu.get(message.cpu, ()), *descriptors)
     raise TimeoutError(f"the helper did not end within {ANSWER_S:.0f} s")
 
@@ -136,7 +135,7 @@ def _check_complete(end: End, request: EventsRequest, by_cpu: dict[int, tuple[in
 def _open_here(request: EventsRequest, files: EventFiles) -> OpenedEvents:
     prepared = plan(request, files)
     by_cpu: dict[int, tuple[int, ...]] = {}
-    opened = OpenedEvents(request, by_cpu, record_of(prepared.tracepoints))
+    opened = OpenedEvents(by_cpu, record_of(prepared.tracepoints))
     try:
         for cpu, descriptors in prepared.open():
             by_cpu[cpu] = tuple(descriptors)

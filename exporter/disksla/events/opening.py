@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from disksla.errors import DiskslaError
-from disksla.events.protocol import EventsRequest, Record
+from disksla.events.protocol import EventsRequest
 from disksla.events.tracepoints import (
     Tracepoint,
     filter_of_data_writes,
     filter_of_requests,
     parse_format,
 )
-from disksla.system import describe_refusal
 from disksla.system.perf_events import (
     close_all,
     open_counters,
@@ -31,6 +30,8 @@ from disksla.system.roots import Roots
 
 COMPLETED, REQUESTED, QUEUED = "block_rq_complete", "block_getrq", "block_bio_queue"
 """Tracepoints, and names of credentials. REQUESTED and QUEUED occur in the task that asks."""
+_UPSTREAM = 2
+"""Highest perf_event_paranoid of kernels without a patch; Debian's set 3, and Ubuntu's 4."""
 _TRACEFS = (Path("kernel") / "tracing", Path("kernel") / "debug" / "tracing")
 
 
@@ -125,8 +126,8 @@ def plan(request: EventsRequest, files: EventFiles) -> Plan:
     return Plan(online, tracepoints, filters, read_paranoia(roots.procfs))
 
 
-def record_of(tracepoints: tuple[Tracepoint, ...]) -> Record | None:
-    """Return the form of the samples of two tracepoints; None for one, which only counts.
+def record_of(tracepoints: tuple[Tracepoint, ...]) -> Tracepoint | None:
+    """Return the one of two tracepoints that has the form of their samples; None if events count.
 
     Raise DiskslaError if they differ.
     """
@@ -137,13 +138,24 @@ def record_of(tracepoints: tuple[Tracepoint, ...]) -> Record | None:
         raise DiskslaError(
             f"found records of {REQUESTED} and {QUEUED} that differ; this kernel is not known"
         )
-    return Record(requested.number, requested.comm)
+    return requested
 
 
 def credentials_directory(environment: Mapping[str, str]) -> Path | None:
     """Return where systemd put the credentials of this process (systemd.exec(5))."""
     directory = environment.get("CREDENTIALS_DIRECTORY")
     return None if directory is None else Path(directory)
+
+
+def describe_refusal(paranoia: int | None) -> str:
+    """Return why the kernel refuses events of all processes; None if the value is not known.
+
+    Above 2, the kernels of Debian and Ubuntu do not accept CAP_PERFMON.
+    """
+    if paranoia is None:
+        return "kernel.perf_event_paranoid cannot be read"
+    needed = "CAP_PERFMON" if paranoia <= _UPSTREAM else "CAP_SYS_ADMIN"
+    return f"kernel.perf_event_paranoid is {paranoia}, at which this kernel requires {needed}"
 
 
 def _why(error: OSError, paranoia: int | None) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from disksla.errors import DECODE_ERRORS, DiskslaError
+from disksla.events.tracepoints import Tracepoint
 
 LONGEST_BYTES = 8192
 """Of a message: a request names 256 disks."""
@@ -20,13 +21,14 @@ MOST_DESCRIPTORS = 200
 """Of a batch; the kernel passes at most 253 (SCM_MAX_FD)."""
 _DEVICE = re.compile(r"([0-9]{1,4}):([0-9]{1,7})")
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**16)]
+EventKind = Literal["data_writes", "requests"]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**16)]
 
 
 class EventsRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Asks for the events of some disks, on all CPUs."""
 
-    events: Literal["data_writes", "requests"]
+    events: EventKind
     """`data_writes`: one event for each disk, which counts from now on. `requests`: two events of
     all disks, disabled, of which the first samples requests and the second what they carry."""
     devices: tuple[str, ...]
@@ -51,17 +53,8 @@ class EventsRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Batch(msgspec.Struct, frozen=True, tag="batch"):
     """Comes with descriptors of events of one CPU, in the order of the events."""
 
-    cpu: Count
+    cpu: _Count
     descriptors: Annotated[int, msgspec.Meta(ge=1, le=MOST_DESCRIPTORS)]
-
-
-class Record(msgspec.Struct, frozen=True):
-    """Form of the samples of requests."""
-
-    number: Count
-    """Of the tracepoint of requests."""
-    comm: Count
-    """Offset in bytes of the name of the program."""
 
 
 class End(msgspec.Struct, frozen=True, tag="end"):
@@ -69,8 +62,8 @@ class End(msgspec.Struct, frozen=True, tag="end"):
 
     online: str
     """List of the CPUs that have them, such as 0-3."""
-    record: Record | None = None
-    """Form of the samples; None for events that count."""
+    record: Tracepoint | None = None
+    """That of requests, which has the form of the samples; None for events that count."""
 
 
 class Refusal(msgspec.Struct, frozen=True, tag="failure"):

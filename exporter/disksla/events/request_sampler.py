@@ -10,18 +10,22 @@ import mmap
 import os
 import struct
 from collections import Counter
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import TypeVar
 
 from disksla.errors import DiskslaError
 from disksla.events.opened import OpenedEvents
-from disksla.events.periods import MOST_PER_S, buffer_pages, period_for
-from disksla.events.protocol import EventsRequest
-from disksla.events.samples import RecordForm, RequestSample, Taken
-from disksla.events.source import EventSource, Wish
+from disksla.events.samples import (
+    MOST_PER_S,
+    RecordForm,
+    RequestSample,
+    Taken,
+    buffer_pages,
+    period_for,
+)
+from disksla.events.source import EventSource, Numbers
 from disksla.system import SourceHealth
-from disksla.system.log import fields
+from disksla.system.log import fields, traceback_of
 
 _ENABLE, _DISABLE, _SET_OUTPUT, _SET_PERIOD = 0x2400, 0x2401, 0x2405, 0x40082404
 _POSITIONS = struct.Struct("=QQ")
@@ -59,15 +63,8 @@ class _Events:
             self.unmap()
             raise
 
-    def enable(self, *, with_bytes: bool) -> None:
-        """Enable the events of requests, and those of bytes or not."""
-        self._set_enabled((True, with_bytes))
-
-    def disable(self) -> None:
-        """Disable all."""
-        self._set_enabled((False, False))
-
-    def _set_enabled(self, wanted: tuple[bool, bool]) -> None:
+    def enable(self, *wanted: bool) -> None:
+        """Enable or disable the events of requests, and those of bytes."""
         for kind, is_wanted in enumerate(wanted):
             if is_wanted != self._enabled[kind]:
                 self._enabled[kind] = is_wanted
@@ -118,13 +115,10 @@ class _Events:
 class RequestSampler:
     """Events that sample requests of disks, on all CPUs."""
 
-    def __init__(self, source: EventSource, sysfs: Path, *, pages: int | None = None) -> None:
+    def __init__(self, source: EventSource, *, pages: int | None = None) -> None:
         """Want nothing yet; `pages` of a buffer are a power of two."""
         self.source = source
-        self._online = sysfs / "devices" / "system" / "cpu" / "online"
         self._pages = pages
-        self._wish: Wish | None = None
-        self._renewals = 0
         self._events: _Events | None = None
         self._errors = 0
         self._problem: str | None = None
@@ -133,40 +127,38 @@ class RequestSampler:
     def health(self) -> SourceHealth | None:
         """How events are opened and read; None if there is no helper, and they need one."""
         found = self.source.health
-        if found is None or not self._errors:
+        if not self._errors:
             return found
-        works = found.works and self._problem is None
-        return found._replace(
-            errors=found.errors + self._errors, works=works, problem=self.why_not
-        )
+        name, errors, works, _ = found or SourceHealth("requests", 0, works=True)
+        works = works and self._problem is None
+        return SourceHealth(name, errors + self._errors, works, self.why_not)
 
     @property
     def why_not(self) -> str | None:
         """Why requests are not sampled; None while they are, or may soon be."""
         return self._problem or self.source.why_not
 
-    def watch(self, disks: Mapping[str, tuple[int, int]], *, with_bytes: bool) -> None:
+    def watch(self, disks: Numbers, *, with_bytes: bool) -> None:
         """Sample the requests of all these disks from now on, by their numbers.
 
         `with_bytes` also what they carry, which is 10 to 250 times as often.
         """
-        wish = None
-        if disks:
-            devices = tuple(f"{major}:{minor}" for major, minor in disks.values())
-            wish = Wish(EventsRequest("requests", devices), self._read_online(), self._renewals)
-        if wish != self._wish:
+        if self.source.want("requests", disks):
             self._give_back()
             self._problem = None
-            self._wish = wish
-            self.source.want(wish)
         opened = self.source.take()
         if opened is not None:
-            self._use(opened)
-        self._do(lambda events: events.enable(with_bytes=with_bytes))
+            self._give_back()
+            try:
+                self._events = _Events(opened, self._pages or buffer_pages(len(opened.by_cpu)))
+            except (OSError, DiskslaError) as error:
+                self.fail(error)
+                self.source.give_back(opened)
+        self._do(lambda events: events.enable(True, with_bytes))  # noqa: FBT003 -- two kinds
 
     def pause(self) -> None:
         """Sample nothing until the next `watch`; the events stay open."""
-        self._do(_Events.disable)
+        self._do(lambda events: events.enable(False, False))  # noqa: FBT003 -- two kinds
 
     def take(self) -> Taken | None:
         """Return what was sampled since the last call, and None if no events are open.
@@ -185,16 +177,7 @@ class RequestSampler:
     def close(self) -> None:
         """Close all; `watch` has it opened again."""
         self._give_back()
-        self._wish = None
         self.source.stop()
-
-    def _use(self, opened: OpenedEvents) -> None:
-        self._give_back()
-        try:
-            self._events = _Events(opened, self._pages or buffer_pages(len(opened.by_cpu)))
-        except (OSError, DiskslaError) as error:
-            self._fail(error)
-            self.source.give_back(opened)
 
     def _do(self, action: Callable[[_Events], Result]) -> Result | None:
         """Return what an action on the events returns; None without any, or if it fails."""
@@ -203,24 +186,21 @@ class RequestSampler:
         try:
             return action(self._events)
         except (OSError, DiskslaError) as error:
-            self._fail(error)
-            self._give_back()
+            self.fail(error)
             return None
 
-    def _fail(self, error: Exception) -> None:
-        """Count and log a failure; nothing is sampled until the disks or the CPUs change."""
+    def fail(self, error: Exception) -> None:
+        """Count a failure, log it once, and sample nothing until the disks or the CPUs change."""
         self._errors += 1
-        self._problem = f"cannot sample requests: {error}"
-        log.warning("requests not sampled", extra=fields(err=error))
+        problem = f"cannot sample requests: {error}"
+        if problem != self._problem:
+            traceback = traceback_of(error)
+            log.warning("requests not sampled", extra=fields(err=error), exc_info=traceback)
+        self._problem = problem
+        self._give_back()
 
     def _give_back(self) -> None:
         if self._events is not None:
             self._events.unmap()
             self.source.give_back(self._events.opened)
             self._events = None
-
-    def _read_online(self) -> str:
-        try:
-            return self._online.read_text(encoding="ascii").strip()
-        except (OSError, UnicodeDecodeError):
-            return ""

@@ -1,4 +1,4 @@
-"""Samples of requests, as the kernel writes them to a buffer (perf_event_open(2))."""
+"""Samples of requests: how often, and as the kernel writes them (perf_event_open(2))."""
 
 import struct
 from collections import Counter
@@ -15,6 +15,13 @@ _ALIGNMENT = 8
 _UNTIL_COMM = 28
 """Bytes of a tracepoint's record before `rwbs`."""
 _LEAST_COMM, _MOST_COMM = 32, 256
+PERIODS = (1, 3, 7, 13, 29, 61, 127, 251, 509, 1021, 2039, 4093)
+"""Odd primes, but the first: each occurrence. Often requests of two kinds alternate, and an even
+period would see one of them only (measured)."""
+_PAGES, _LEAST_PAGES = 256, 16
+"""Of all buffers, but for many CPUs; of one."""
+MOST_PER_S = 2000.0
+"""Samples of all disks; each takes about 1.3 us."""
 
 
 class RequestSample(NamedTuple):
@@ -60,9 +67,9 @@ class RecordForm:
     the id of the cgroup.
     """
 
-    def __init__(self, comm: int) -> None:
+    def __init__(self, comm: int | None) -> None:
         """Raise DiskslaError for an offset that cannot be."""
-        if not _LEAST_COMM <= comm <= _MOST_COMM:
+        if comm is None or not _LEAST_COMM <= comm <= _MOST_COMM:
             raise DiskslaError(
                 f"found the name of a program at offset {comm}; this kernel is not known"
             )
@@ -118,3 +125,17 @@ def _counted(found: Counter[tuple[int | bytes, ...]]) -> Counter[RequestSample]:
     for fields, number in found.items():
         counted[RequestSample(*fields[6:])] += number  # type: ignore[arg-type]
     return counted
+
+
+def period_for(events_per_s: float, most_per_s: float) -> int:
+    """Return the shortest period at which there are at most so many samples per second."""
+    fitting = (period for period in PERIODS if events_per_s <= most_per_s * period)
+    return next(fitting, PERIODS[-1])
+
+
+def buffer_pages(cpus: int) -> int:
+    """Return the pages of the buffer of each CPU, a power of two.
+
+    16 hold 744 samples, more than come in a third of a second; with few CPUs, there may be more.
+    """
+    return next((pages for pages in (64, 32) if cpus * pages <= _PAGES), _LEAST_PAGES)

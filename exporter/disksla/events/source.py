@@ -5,24 +5,30 @@ it does not need any more.
 """
 
 import logging
+import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
-from disksla.errors import DiskslaError
 from disksla.events.opened import NoHelperError, OpenedEvents
-from disksla.events.protocol import EventsRequest
+from disksla.events.protocol import EventKind, EventsRequest
 from disksla.system import SourceHealth
-from disksla.system.log import fields
+from disksla.system.log import fields, traceback_of
 
 FIRST_RETRY_S, LONGEST_RETRY_S = 5.0, 60.0
 BETWEEN_S = 1.0
 """Least time between two openings."""
 STOP_TIMEOUT_S = 2.0
+_MAX_BYTES = 4096  # an attribute of sysfs is at most one page
 
 log = logging.getLogger("disksla.events")
+
+
+Numbers = Mapping[str, tuple[int, int]]
+"""Major and minor number by device."""
 
 
 class Wish(NamedTuple):
@@ -46,6 +52,7 @@ class EventSource:
         self,
         open_events: OpenEvents,
         name: str,
+        sysfs: Path,
         *,
         between_s: float = BETWEEN_S,
         retry_s: float = FIRST_RETRY_S,
@@ -53,6 +60,8 @@ class EventSource:
         """Start nothing; `name` is that of the source in the health of the daemon."""
         self._open = open_events
         self._name = name
+        self._online = sysfs / "devices" / "system" / "cpu" / "online"
+        self._online_descriptor: int | None = None
         self._between_s = between_s
         self._first_retry_s = self._retry_s = retry_s
         self._wait_s = between_s
@@ -75,16 +84,25 @@ class EventSource:
         works = self.why_not is None if self._has_helper else None
         return SourceHealth(self._name, self._errors, works, self.why_not)
 
-    def want(self, wish: Wish | None) -> None:
-        """Say which events are wanted from now on; None for no more."""
+    def want(self, events: EventKind, disks: Numbers, *, again: bool = False) -> bool:
+        """Have events of some disks opened; return whether those that are open are not wanted.
+
+        They are opened again if the disks or the CPUs are others, or `again`.
+        """
+        wish = None
+        if disks:
+            devices = tuple(f"{major}:{minor}" for major, minor in disks.values())
+            renewal = again + (0 if self._wish is None else self._wish.renewal)
+            wish = Wish(EventsRequest(events, devices), self._read_online(), renewal)
         if wish == self._wish:
-            return
+            return False
         self._wish = wish
         if self._thread is None and wish is not None:
             self._stopping.clear()
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
         self._wishes.put(wish)
+        return True
 
     @property
     def has_new(self) -> bool:
@@ -109,6 +127,9 @@ class EventSource:
     def stop(self) -> None:
         """Close what was not taken, and end the thread; `want` starts it again."""
         self._wish = None
+        if self._online_descriptor is not None:
+            os.close(self._online_descriptor)
+            self._online_descriptor = None
         if self._thread is None:
             return
         self._stopping.set()
@@ -128,7 +149,7 @@ class EventSource:
                 wish, due_s = self._after(wish), time.monotonic() + self._wait_s
                 continue
             if isinstance(task, OpenedEvents):
-                task.close()
+                self._close(task)
             else:
                 wish, self._retry_s = task, self._first_retry_s
                 due_s = min(due_s, time.monotonic() + self._between_s)
@@ -147,17 +168,37 @@ class EventSource:
         before = self.why_not
         try:
             opened = self._open(wish.request, wish.online)
-        except (OSError, DiskslaError) as error:
+        except Exception as error:  # also one by a bug: the thread must go on
             self._has_helper = not isinstance(error, NoHelperError)
             self.why_not = str(error)
             self._errors += self._has_helper
             level = logging.WARNING if self._has_helper else logging.INFO
             if self.why_not != before:
                 extra = fields(events=wish.request.events, err=error)
-                log.log(level, "events not opened", extra=extra)
+                log.log(level, "events not opened", extra=extra, exc_info=traceback_of(error))
             return False
         self.why_not, self._has_helper = None, True
         self._opened.put((wish, opened))
         if before is not None:
             log.info("events opened", extra=fields(events=wish.request.events))
         return True
+
+    def _close(self, opened: OpenedEvents) -> None:
+        try:
+            opened.close()
+        except OSError as error:  # by a bug: the thread must go on
+            self._errors += 1
+            log.warning("events not closed", extra=fields(err=error))
+
+    def _read_online(self) -> str:
+        """Return the list of online CPUs, empty if it cannot be read.
+
+        Opening the file each time would cost ten times more.
+        """
+        try:
+            if self._online_descriptor is None:
+                self._online_descriptor = os.open(self._online, os.O_RDONLY | os.O_CLOEXEC)
+            content = os.pread(self._online_descriptor, _MAX_BYTES, 0)
+        except OSError:
+            return ""
+        return content.decode("ascii", errors="replace").strip()

@@ -5,6 +5,7 @@ Source: Documentation/trace/events.rst of Linux, include/trace/events/block.h.
 
 import re
 from collections.abc import Iterable
+from typing import Annotated
 
 import msgspec
 
@@ -20,11 +21,14 @@ _DEV, _SECTORS = (8, 4), (24, 4)
 """Offset and size of two fields; the same in all kernels since 2.6.31."""
 
 
+_Number = Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
+
+
 class Tracepoint(msgspec.Struct, frozen=True):
     """What the file `format` of a tracepoint says."""
 
-    number: int
-    comm: int | None
+    number: _Number
+    comm: _Number | None
     """Offset in bytes of the name of the program in a record; None if it has none."""
 
 

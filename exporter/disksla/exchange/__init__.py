@@ -1,7 +1,7 @@
 """HTTP as a client: requests and responses without I/O, and what carries them out.
 
 - `exchange`: generators that yield requests and receive responses, and why one failed.
-- `http`: carries out the requests.
+- `transport`: carries out the requests.
 """
 
 from disksla.exchange.exchange import (

@@ -11,7 +11,6 @@
 """
 
 from disksla.history.condition import (
-    CONDITION_WORDS,
     SHOWN_OF,
     Condition,
     ConditionSeconds,

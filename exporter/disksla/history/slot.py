@@ -167,9 +167,6 @@ def unpack(packed: bytes) -> Slot:
     return Slot(end_s, seconds, None if math.isnan(ratio) else ratio, RunningTotals(*totals))
 
 
-PACKED_BYTES = _PACKED.size
-
-
 def slot_between(
     before: RunningTotals,
     after: RunningTotals,

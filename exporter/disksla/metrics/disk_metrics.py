@@ -4,18 +4,18 @@ The fields of /proc/diskstats are documented in Documentation/admin-guide/iostat
 kernel.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from disksla.config import Profile
 from disksla.disks import Disk
-from disksla.limits import Rates
+from disksla.limits import Limits, Rates
 from disksla.metrics.metric import (
     SHORT_LATENCY_BOUNDS_S,
     Buckets,
     Labelled,
     Metric,
     Value,
-    credit_values,
+    credits_row,
     keyed,
 )
 from disksla.pipeline import DiskSnapshot
@@ -43,12 +43,27 @@ def _if_sampled(value: Callable[[DiskSnapshot], Value]) -> Callable[[DiskSnapsho
     return lambda snapshot: None if snapshot.counters is None else value(snapshot)
 
 
-def _burst(rate: Callable[[Rates], float | None]) -> Callable[[DiskSnapshot], Value]:
-    def value(snapshot: DiskSnapshot) -> Value:
-        burst = snapshot.assignment.limits.burst
-        return None if burst is None else rate(burst.rates)
+def _burst_rates(limits: Limits) -> Rates | None:
+    return None if limits.burst is None else limits.burst.rates
 
-    return value
+
+def _limit_rows(
+    name: str, text: str, rates_of: Callable[[Limits], Rates | None], profile: Profile
+) -> Iterator[Metric[DiskSnapshot]]:
+    """Yield the rows of what is allowed of reads and writes, by `disksla_NAME_read_iops` etc."""
+    for unit, what, field in (
+        ("read_iops", "Reads", "read_iops"),
+        ("write_iops", "Writes", "write_iops"),
+        ("read_bytes_per_second", "Bytes read", "read_bytes_per_second"),
+        ("written_bytes_per_second", "Bytes written", "write_bytes_per_second"),
+    ):
+
+        def value(snapshot: DiskSnapshot, field: str = field) -> Value:
+            rates = rates_of(snapshot.assignment.limits)
+            rate: float | None = getattr(rates, field, None)
+            return rate
+
+        yield Metric(f"disksla_{name}_{unit}", f"{what} per second {text}", value, profile=profile)
 
 
 def _disk_info(snapshot: DiskSnapshot) -> Labelled:
@@ -376,46 +391,36 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         profile="lean",
         only_in_full=frozenset({"full"}),
     ),
-    Metric(
+    credits_row(
         "disksla_burst_credits",
         "Burst credits left, as an estimate between the bounds, in the unit of resource: iops"
         " (I/Os), bytes, or service_seconds (seconds of service at the baseline). Absent if the"
         " terms have no burst.",
-        credit_values(lambda level: level.estimate_credits),
-        ("resource",),
-        profile="lean",
+        lambda level: level.estimate_credits,
     ),
-    Metric(
+    credits_row(
         "disksla_burst_credits_lower_bound",
         "Lowest level of burst credits that the observations allow, whatever the disk did while"
         " disksla was not running; unit and absence as for disksla_burst_credits.",
-        credit_values(lambda level: level.lower_credits),
-        ("resource",),
-        profile="lean",
+        lambda level: level.lower_credits,
     ),
-    Metric(
+    credits_row(
         "disksla_burst_credits_upper_bound",
         "Highest level of burst credits that the observations allow, whatever the disk did while"
         " disksla was not running; unit and absence as for disksla_burst_credits.",
-        credit_values(lambda level: level.upper_credits),
-        ("resource",),
-        profile="lean",
+        lambda level: level.upper_credits,
     ),
-    Metric(
+    credits_row(
         "disksla_burst_credits_capacity",
         "Burst credits of a full token bucket under the terms; unit and absence as for"
         " disksla_burst_credits.",
-        credit_values(lambda level: level.capacity_credits),
-        ("resource",),
-        profile="lean",
+        lambda level: level.capacity_credits,
     ),
-    Metric(
+    credits_row(
         "disksla_burst_exhaustion_seconds",
         "Seconds until the burst credits are used up at the load of the last second, from the"
         " estimate; +Inf while they do not decrease. Absent if the terms have no burst.",
-        credit_values(lambda level: level.exhaustion_s),
-        ("resource",),
-        profile="lean",
+        lambda level: level.exhaustion_s,
     ),
     Metric(
         "disksla_observed_ceiling_iops",
@@ -458,30 +463,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         f"Highest rate of bytes written per second {_PEAK}",
         _if_sampled(lambda snapshot: snapshot.peak.written_bytes_per_second),
     ),
-    Metric(
-        "disksla_limit_read_iops",
-        f"Reads per second {_LIMIT}",
-        lambda snapshot: snapshot.assignment.limits.rates.read_iops,
-        profile="lean",
-    ),
-    Metric(
-        "disksla_limit_write_iops",
-        f"Writes per second {_LIMIT}",
-        lambda snapshot: snapshot.assignment.limits.rates.write_iops,
-        profile="lean",
-    ),
-    Metric(
-        "disksla_limit_read_bytes_per_second",
-        f"Bytes read per second {_LIMIT}",
-        lambda snapshot: snapshot.assignment.limits.rates.read_bytes_per_second,
-        profile="lean",
-    ),
-    Metric(
-        "disksla_limit_written_bytes_per_second",
-        f"Bytes written per second {_LIMIT}",
-        lambda snapshot: snapshot.assignment.limits.rates.write_bytes_per_second,
-        profile="lean",
-    ),
+    *_limit_rows("limit", _LIMIT, lambda limits: limits.rates, "lean"),
     Metric(
         "disksla_limit_latency_seconds",
         "Latency of a request in seconds that the terms state, under their conditions; absent if"
@@ -489,24 +471,5 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         lambda snapshot: snapshot.assignment.limits.latency_s,
         profile="lean",
     ),
-    Metric(
-        "disksla_burst_limit_read_iops",
-        f"Reads per second {_BURST_LIMIT}",
-        _burst(lambda rates: rates.read_iops),
-    ),
-    Metric(
-        "disksla_burst_limit_write_iops",
-        f"Writes per second {_BURST_LIMIT}",
-        _burst(lambda rates: rates.write_iops),
-    ),
-    Metric(
-        "disksla_burst_limit_read_bytes_per_second",
-        f"Bytes read per second {_BURST_LIMIT}",
-        _burst(lambda rates: rates.read_bytes_per_second),
-    ),
-    Metric(
-        "disksla_burst_limit_written_bytes_per_second",
-        f"Bytes written per second {_BURST_LIMIT}",
-        _burst(lambda rates: rates.write_bytes_per_second),
-    ),
+    *_limit_rows("burst_limit", _BURST_LIMIT, _burst_rates, "default"),
 )

@@ -1,10 +1,10 @@
 """Metrics of each group of disks that share limits of the machine."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from disksla.config import Profile
 from disksla.limits import Rates
-from disksla.metrics.metric import Buckets, Labelled, Metric, Value, credit_values, keyed
+from disksla.metrics.metric import Buckets, Labelled, Metric, Value, credits_row, keyed
 from disksla.pipeline import GroupSnapshot
 
 
@@ -13,9 +13,11 @@ def _machine_info(group: GroupSnapshot) -> Labelled:
     return {(group.shared.machine, group.shared.title, budget.kind if budget else ""): 1}
 
 
-def _directions(read: float | None, write: float | None) -> Value:
-    rates = {"read": read, "write": write}
-    return keyed({name: rate for name, rate in rates.items() if rate is not None}) or None
+_SHARED = "with the budget sum or time_shared, reads and writes share it. Absent without a limit."
+
+
+def _rates(group: GroupSnapshot) -> Rates:
+    return group.shared.limits.rates
 
 
 def _burst_rates(group: GroupSnapshot) -> Rates:
@@ -23,7 +25,24 @@ def _burst_rates(group: GroupSnapshot) -> Rates:
     return Rates() if burst is None else burst.rates
 
 
-_SHARED = "with the budget sum or time_shared, reads and writes share it. Absent without a limit."
+def _limit_rows(
+    name: str, when: str, rates_of: Callable[[GroupSnapshot], Rates], profile: Profile
+) -> Iterator[Metric[GroupSnapshot]]:
+    """Yield the rows `disksla_machine_NAME_iops` and `disksla_machine_NAME_bytes_per_second`."""
+    for what, unit in (("Requests", "iops"), ("Bytes", "bytes_per_second")):
+
+        def value(group: GroupSnapshot, unit: str = unit) -> Value:
+            rates = rates_of(group)
+            by_direction = {each: getattr(rates, f"{each}_{unit}") for each in ("read", "write")}
+            return keyed(by_direction) or None
+
+        text = f"{what} per second that the machine allows all disks of the group {when}, by"
+        help_text = f"{text} direction (read, write); {_SHARED}"
+        yield Metric(
+            f"disksla_machine_{name}_{unit}", help_text, value, ("direction",), profile=profile
+        )
+
+
 _UNIT = "in the unit of resource: iops (I/Os) or bytes. Absent if the machine has no burst."
 _LOADS: Mapping[Profile, Buckets] = {"default": Buckets((0.95,))}
 
@@ -43,43 +62,8 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         ("device",),
         profile="lean",
     ),
-    Metric(
-        "disksla_machine_limit_iops",
-        "Requests per second that the machine allows all disks of the group together, by"
-        f" direction (read, write); {_SHARED}",
-        lambda group: _directions(
-            group.shared.limits.rates.read_iops, group.shared.limits.rates.write_iops
-        ),
-        ("direction",),
-        profile="lean",
-    ),
-    Metric(
-        "disksla_machine_limit_bytes_per_second",
-        "Bytes per second that the machine allows all disks of the group together, by direction"
-        f" (read, write); {_SHARED}",
-        lambda group: _directions(
-            group.shared.limits.rates.read_bytes_per_second,
-            group.shared.limits.rates.write_bytes_per_second,
-        ),
-        ("direction",),
-        profile="lean",
-    ),
-    Metric(
-        "disksla_machine_burst_limit_iops",
-        "Requests per second that the machine allows all disks of the group together while its"
-        f" burst credits last, by direction (read, write); {_SHARED}",
-        lambda group: _directions(_burst_rates(group).read_iops, _burst_rates(group).write_iops),
-        ("direction",),
-    ),
-    Metric(
-        "disksla_machine_burst_limit_bytes_per_second",
-        "Bytes per second that the machine allows all disks of the group together while its burst"
-        f" credits last, by direction (read, write); {_SHARED}",
-        lambda group: _directions(
-            _burst_rates(group).read_bytes_per_second, _burst_rates(group).write_bytes_per_second
-        ),
-        ("direction",),
-    ),
+    *_limit_rows("limit", "together", _rates, "lean"),
+    *_limit_rows("burst_limit", "together while its burst credits last", _burst_rates, "default"),
     Metric(
         "disksla_machine_load_ratio",
         "Load of each sampling window (100 ms by default): share of the limits of the machine that"
@@ -96,41 +80,31 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         ("limit",),
         profile="lean",
     ),
-    Metric(
+    credits_row(
         "disksla_machine_burst_credits",
         f"Burst credits of the machine left, as an estimate between the bounds, {_UNIT}",
-        credit_values(lambda level: level.estimate_credits),
-        ("resource",),
-        profile="lean",
+        lambda level: level.estimate_credits,
     ),
-    Metric(
+    credits_row(
         "disksla_machine_burst_credits_lower_bound",
         f"Lowest level of burst credits of the machine that the observations allow, {_UNIT}",
-        credit_values(lambda level: level.lower_credits),
-        ("resource",),
-        profile="lean",
+        lambda level: level.lower_credits,
     ),
-    Metric(
+    credits_row(
         "disksla_machine_burst_credits_upper_bound",
         f"Highest level of burst credits of the machine that the observations allow, {_UNIT}",
-        credit_values(lambda level: level.upper_credits),
-        ("resource",),
-        profile="lean",
+        lambda level: level.upper_credits,
     ),
-    Metric(
+    credits_row(
         "disksla_machine_burst_credits_capacity",
         f"Burst credits of a full token bucket of the machine, {_UNIT}",
-        credit_values(lambda level: level.capacity_credits),
-        ("resource",),
-        profile="lean",
+        lambda level: level.capacity_credits,
     ),
-    Metric(
+    credits_row(
         "disksla_machine_burst_exhaustion_seconds",
         "Seconds until the burst credits of the machine are used up at the load of the last"
         " second, from the estimate; +Inf while they do not decrease. Absent if the machine has no"
         " burst.",
-        credit_values(lambda level: level.exhaustion_s),
-        ("resource",),
-        profile="lean",
+        lambda level: level.exhaustion_s,
     ),
 )

@@ -19,6 +19,7 @@ Labelled = Mapping[tuple[str, ...], float]
 """Label values, in the order of `Metric.labels`, -> sample value."""
 Value = float | Histogram | Labelled | None
 Subject = TypeVar("Subject")
+Name = TypeVar("Name", bound=str)
 
 
 SHORT_LATENCY_BOUNDS_S = (0.0005, 0.001, 0.003, 0.01, 0.05, 0.5)
@@ -73,11 +74,20 @@ class WithCredits(Protocol):
         """Levels by resource; empty without a burst."""
 
 
-def credit_values(value: Callable[[CreditLevel], float]) -> Callable[[WithCredits], Value]:
-    """Return a function for one value of the burst credits, with the label `resource`."""
-    return lambda subject: {(level.resource,): value(level) for level in subject.credits} or None
+Credited = TypeVar("Credited", bound=WithCredits)
 
 
-def keyed(values: Mapping[str, float]) -> Labelled:
-    """Return values of a metric that has a single label."""
-    return {(key,): value for key, value in values.items()}
+def credits_row(
+    name: str, help_text: str, value: Callable[[CreditLevel], float]
+) -> Metric[Credited]:
+    """Return the row for one value of the burst credits, by resource."""
+
+    def values(subject: Credited) -> Value:
+        return {(level.resource,): value(level) for level in subject.credits} or None
+
+    return Metric(name, help_text, values, ("resource",), profile="lean")
+
+
+def keyed(values: Mapping[Name, float | None]) -> Labelled:
+    """Return the values of a metric that has a single label, without those that are not known."""
+    return {(key,): value for key, value in values.items() if value is not None}

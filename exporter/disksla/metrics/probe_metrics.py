@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from disksla.config import ProbeKind, Profile
-from disksla.metrics.metric import SHORT_LATENCY_BOUNDS_S, Buckets, Metric, Value
+from disksla.metrics.metric import SHORT_LATENCY_BOUNDS_S, Buckets, Metric, Value, keyed
 from disksla.pipeline import DiskSnapshot, ProbeResult, ProbeTotals
 
 
@@ -16,20 +16,9 @@ def _probe_latency(kind: ProbeKind) -> Callable[[DiskSnapshot], Value]:
 
 def _probes(value: Callable[[ProbeTotals], float | None]) -> Callable[[DiskSnapshot], Value]:
     """Return a value for each kind of probe; None without any."""
-
-    def values(snapshot: DiskSnapshot) -> Value:
-        by_kind = {(kind,): value(totals) for kind, totals in snapshot.probes.items()}
-        return {kind: number for kind, number in by_kind.items() if number is not None} or None
-
-    return values
-
-
-def _probe_intervals(snapshot: DiskSnapshot) -> Value:
-    return {
-        (kind,): each_s
-        for kind, each_s in snapshot.probe_intervals_s.items()
-        if each_s is not None
-    } or None
+    return lambda snapshot: (
+        keyed({kind: value(totals) for kind, totals in snapshot.probes.items()}) or None
+    )
 
 
 def _probe_reasons(
@@ -106,7 +95,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_probe_interval_seconds",
         "Configured seconds between two attempts. Absent if they are scheduled by `cron`.",
-        _probe_intervals,
+        lambda snapshot: keyed(snapshot.probe_intervals_s) or None,
         ("kind",),
         profile="lean",
     ),

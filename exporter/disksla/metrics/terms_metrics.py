@@ -2,27 +2,22 @@
 
 from collections import Counter
 
-from disksla.metrics.metric import Labelled, Metric
+from disksla.metrics.metric import Metric, keyed
 from disksla.pipeline import TermsSnapshot
-
-
-def _unused(terms: TermsSnapshot) -> Labelled:
-    return dict(Counter((entry.source, entry.reason) for entry in terms.unused))
-
 
 TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
     Metric(
         "disksla_terms_last_refresh_timestamp_seconds",
         "Unix time in seconds at which the terms of a source (file, api, metadata) were true; of"
         " several files, the oldest.",
-        lambda terms: {(source,): time_s for source, time_s in terms.as_of_timestamp_s.items()},
+        lambda terms: keyed(terms.as_of_timestamp_s),
         ("source",),
     ),
     Metric(
         "disksla_terms_expiry_timestamp_seconds",
         "Unix time in seconds until which the terms of a source may be relied on; of several"
         " files, the first to expire. Absent if none says it.",
-        lambda terms: {(source,): time_s for source, time_s in terms.expiry_timestamp_s.items()},
+        lambda terms: keyed(terms.expiry_timestamp_s),
         ("source",),
         profile="lean",
     ),
@@ -37,7 +32,7 @@ TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
         "disksla_terms_unused_entries",
         "Entries of the configuration and of terms files that apply to no disk, by source and"
         " reason: unmatched (no disk), shadowed (only disks that an earlier entry matches).",
-        _unused,
+        lambda terms: dict(Counter((each.source, each.reason) for each in terms.unused)),
         ("source", "reason"),
     ),
 )

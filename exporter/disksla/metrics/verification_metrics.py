@@ -2,20 +2,14 @@
 
 from collections.abc import Callable
 
-from disksla.metrics.metric import Metric, Value
+from disksla.metrics.metric import Metric, Value, keyed
 from disksla.verification import SuiteTestResult, VerificationReport
 
 
 def _by_test(
     value: Callable[[SuiteTestResult], float | None],
 ) -> Callable[[VerificationReport], Value]:
-    """Return the values that are known, by test."""
-
-    def values(report: VerificationReport) -> Value:
-        by_test = {(result.test,): value(result) for result in report.tests}
-        return {test: number for test, number in by_test.items() if number is not None} or None
-
-    return values
+    return lambda report: keyed({each.test: value(each) for each in report.tests}) or None
 
 
 def _passed(result: SuiteTestResult) -> float | None:

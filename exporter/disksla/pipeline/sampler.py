@@ -129,9 +129,9 @@ class Sampler:
         self._stat = StatFiles(roots.sysfs)
         self._host = HostWaitFiles(roots.procfs)
         opener = partial(open_events, helper=helper, files=EventFiles(roots))
-        self._data_writes = DataWriteCounters(EventSource(opener, "events"), roots.sysfs)
+        self._data_writes = DataWriteCounters(EventSource(opener, "events", roots.sysfs))
         self.consumers = ConsumerReaders(roots, opener, self.post, lambda: to_watch(self.state))
-        """Reads who uses disks, in threads of its own, while this one runs."""
+        """Reads who uses disks, in a thread of its own, while this one runs."""
         self._on_tick = on_tick
         self._clocks = clocks
         self._wall_offset_s: float | None = None

@@ -1,11 +1,14 @@
-"""Accepts connections, also where the process has no descriptors left."""
+"""Accepts connections, also where the process has no descriptors left, and disconnects some."""
 
 import asyncio
 import errno
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+from disksla.server.connection import ByteStream
+from disksla.server.waiting import Waiting, client_of
 from disksla.system import SourceHealth
 from disksla.system.log import fields
 
@@ -78,3 +81,35 @@ async def streams_of(
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
     transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection)
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
+class ClientPool:
+    """Connections whose client is waited for: at most `most`.
+
+    Above that, the oldest one of the client with the most is disconnected. So a new client is
+    always accepted, and one that opens many connections loses its own only.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Begin without connections."""
+        self.most = most
+        self._waiting: Waiting[asyncio.WriteTransport] = Waiting()
+
+    @contextmanager
+    def add(self, stream: ByteStream) -> Iterator[None]:
+        """Keep a connection in the pool during the block."""
+        client = client_of(stream.peer)
+        self._waiting.add(client, stream.transport)
+        if len(self._waiting) > self.most:
+            self.disconnect_one()
+        try:
+            yield
+        finally:
+            self._waiting.discard(client, stream.transport)
+
+    def disconnect_one(self) -> bool:
+        """Disconnect the oldest one of the client with the most; return whether there was one."""
+        if not self._waiting:
+            return False
+        self._waiting.take_oldest_of_most().abort()
+        return True

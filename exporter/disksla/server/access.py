@@ -7,19 +7,44 @@ open the port. Removing either takes a restart.
 """
 
 import logging
+import ssl
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from disksla.errors import DiskslaError
 from disksla.server.basic_auth import BasicAuth
+from disksla.server.classes import BUSY
 from disksla.server.config import CertificateFiles, RateLimit, TlsServer, WebConfig, describe
 from disksla.server.config_file import WebFile, read_web_file
-from disksla.server.connection import Encryption
-from disksla.server.http import HeaderLines
-from disksla.server.rate_limit import TokenBucket
+from disksla.server.http import (
+    PLAIN_TEXT,
+    BadRequestError,
+    HeaderLines,
+    HttpConnection,
+    Reply,
+    RequestHead,
+)
+from disksla.server.pace import TokenBucket
+from disksla.server.tls import TlsContext
+from disksla.server.turns import TooManyError
 from disksla.system.log import fields
 
 _LOG = logging.getLogger("disksla.web")
+
+_BAD_WEB_CONFIG = Reply(b"Invalid web configuration; see the log of disksla.\n", 500)
+_UNAUTHENTICATED = Reply(b"", 401, (*PLAIN_TEXT, ("WWW-Authenticate", 'Basic realm="disksla"')))
+
+
+class RejectedError(DiskslaError):
+    """A request is answered without calling the application."""
+
+    def __init__(self, response: Reply, *, closes: bool = True) -> None:
+        """Note the response, and whether the connection is closed after it."""
+        super().__init__()
+        self.response = response
+        self.closes = closes
 
 
 class AccessPolicy(NamedTuple):
@@ -27,7 +52,7 @@ class AccessPolicy(NamedTuple):
 
     config: WebConfig | None = WebConfig()
     """None if the file is invalid; no request is answered then."""
-    context: Encryption | None = None
+    context: TlsContext | None = None
     """The TLS context, the last valid one if the files are invalid; None for no TLS."""
     is_open: bool = True
     """Whether new connections are accepted."""
@@ -77,17 +102,46 @@ class AccessControl:
                 self._log_change()
         return self._policy
 
-    def covers(self, context: Encryption | None) -> bool:
+    def covers(self, context: ssl.SSLContext | None) -> bool:
         """Return whether a connection with this TLS context may stay open."""
         return context is self._policy.context and (context is None) != self._requires_tls
+
+    async def admit(self, http: HttpConnection, policy: AccessPolicy, client: str) -> RequestHead:
+        """Return the request that was received. Raise RejectedError if it is not answered."""
+        if policy.config is None:
+            raise RejectedError(_BAD_WEB_CONFIG)
+        if not self.within_rate(policy.config.rate_limit, time.monotonic()):
+            raise RejectedError(Reply(b"", 429))
+        try:
+            request = http.next_request()
+        except BadRequestError as error:
+            raise RejectedError(Reply(b"", error.status)) from error
+        if policy.config.users:
+            await self._authenticate(request, policy.config.users, client)
+        return request
+
+    async def _authenticate(
+        self, request: RequestHead, users: Mapping[str, bytes], client: str
+    ) -> None:
+        """Raise RejectedError if the request has no password of one of `users`.
+
+        The connection stays open: a new one costs more than another attempt.
+        """
+        authorization = request.headers.get("authorization", "").encode("latin-1")
+        try:
+            is_authenticated = await self.passwords.accept(users, authorization, client)
+        except TooManyError as error:
+            raise RejectedError(BUSY, closes=False) from error
+        if not is_authenticated:
+            raise RejectedError(_UNAUTHENTICATED, closes=False)
 
     def within_rate(self, limit: RateLimit, now_s: float) -> bool:
         """Count a request at a monotonic time; return whether the rate limit allows it."""
         if not limit.interval_s:
             return True
         bucket = self._bucket
-        if bucket is None or (bucket.interval_s, bucket.burst) != (limit.interval_s, limit.burst):
-            bucket = TokenBucket.full(limit.interval_s, limit.burst, now_s)
+        if bucket is None or bucket.limit != limit:
+            bucket = TokenBucket(limit, limit.burst, now_s)
         left = bucket.take(now_s)
         self._bucket = left or bucket
         return left is not None

@@ -1,12 +1,13 @@
 """Classes of requests: each has a worker and a limit of its own, so none waits for another."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from disksla.server.http import PLAIN_TEXT, HeaderLines, Reply, RequestHead, ServiceClass
-from disksla.server.time_share import TimeShare
+from disksla.server.pace import TimeShare
 from disksla.server.turns import TooManyError, Turns
 
+MOST_SCRAPES = 40
+"""Scrapes that are in progress at once by default, which is that of node_exporter."""
 _MOST = 128
 """Requests of scrapes that are in progress, where the operator sets no limit."""
 _MOST_PAGES = 16
@@ -21,37 +22,25 @@ Application = Callable[[RequestHead], Reply]
 """Called by one thread for each class, and by the event loop for the class `health`."""
 
 
-class ScrapeLimit(NamedTuple):
-    """How many scrapes are in progress at once."""
-
-    path: str = "/metrics"
-    most: int = 40
-    """The default of node_exporter; 0 for no limit."""
-
-
-DEFAULT_SCRAPE_LIMIT = ScrapeLimit()
-
-
 class Services:
     """Answers requests by an application, each class by a worker of its own."""
 
     def __init__(
         self,
         application: Application,
-        scrapes: ScrapeLimit,
-        class_of: Callable[[RequestHead], ServiceClass] | None = None,
+        class_of: Callable[[RequestHead], ServiceClass],
+        most_scrapes: int,
     ) -> None:
-        """Prepare the workers; by default, all requests but scrapes are pages."""
+        """Prepare the workers; 0 scrapes are no limit."""
         self._application = application
-        self._class_of = class_of or (
-            lambda request: "scrape" if request.path == scrapes.path else "page"
-        )
+        self._class_of = class_of
+        most_scrapes = most_scrapes or _MOST
         self._turns = {
-            "scrape": Turns("web-scrapes", scrapes.most or _MOST),
+            "scrape": Turns("web-scrapes", most_scrapes),
             "page": Turns("web-pages", _MOST_PAGES, _PAGES_SHARE),
             "change": Turns("web-changes", _MOST_CHANGES, _CHANGES_SHARE),
         }
-        self.most = (scrapes.most or _MOST) + _MOST_PAGES + _MOST_CHANGES
+        self.most = most_scrapes + _MOST_PAGES + _MOST_CHANGES
         """Requests that are answered at once."""
 
     async def answer(self, request: RequestHead, client: str) -> Reply:

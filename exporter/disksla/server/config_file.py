@@ -10,8 +10,7 @@ from disksla.errors import DiskslaError
 from disksla.schema import Overrides
 from disksla.schema.yaml_file import open_file, parse_record, read_bounded
 from disksla.server.config import FILE, CertificateFiles, TlsServer, WebConfig
-from disksla.server.connection import Encryption
-from disksla.server.tls import make_context
+from disksla.server.tls import TlsContext, make_context
 
 _TIMESTAMP_GRAIN_NS = 50_000_000
 """Two changes of a file in less time may leave it with the same stamp."""
@@ -28,7 +27,7 @@ class WebFile(NamedTuple):
     problem: str | None
     """All problems, one per line, those of certificates included."""
     certificates: CertificateFiles | None
-    context: Encryption | None
+    context: TlsContext | None
     """None if TLS is not configured, or cannot be used."""
     stamps: Mapping[Path, Stamp]
     is_recent: bool
@@ -80,7 +79,7 @@ class _Reader:
         self._contents: dict[str, bytes] = {}
         self.stamps: dict[Path, Stamp] = {}
         self.certificates: CertificateFiles | None = None
-        self.context: Encryption | None = None
+        self.context: TlsContext | None = None
 
     def rules(self) -> Overrides:
         return {FILE: self._parse_path, TlsServer: self._load}

@@ -1,7 +1,7 @@
 """The byte stream of one client connection, unencrypted; `TlsStream` in tls.py encrypts it."""
 
 import asyncio
-from typing import Protocol
+import ssl
 
 from disksla.errors import DiskslaError
 
@@ -20,13 +20,6 @@ class HandshakeError(DiskslaError):
         self.is_http = is_http
 
 
-class Encryption(Protocol):
-    """What encrypts connections: `TlsContext`."""
-
-    def stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> "ByteStream":
-        """Wrap a connection that was just accepted."""
-
-
 class ByteStream:
     """An unencrypted connection."""
 
@@ -38,7 +31,7 @@ class ByteStream:
         self.transport.set_write_buffer_limits(0)  # drain() waits until the kernel has it all
 
     @property
-    def context(self) -> Encryption | None:
+    def context(self) -> ssl.SSLContext | None:
         """The TLS context of the connection; None if it is unencrypted."""
         return None
 

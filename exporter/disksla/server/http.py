@@ -1,9 +1,9 @@
-"""HTTP/1.1 in memory: received bytes to requests (by h11), responses to bytes to send."""
+"""HTTP/1.1 in memory: received bytes to requests (by h11), responses to bytes, headers Accept."""
 
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 import h11
 import msgspec
@@ -29,6 +29,7 @@ _ABSOLUTE_FORM = re.compile(
 )
 """A target with scheme and authority, as a proxy or a health check may send it."""
 _ENCODED_BYTE = re.compile(r"%(?!2[Ff])([0-9A-Fa-f]{2})")
+_QUALITY = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
 _REASONS = {
     200: "OK",
     400: "Bad Request",
@@ -215,3 +216,39 @@ def _closes_connection(request: RequestHead) -> bool:
 def _http_date(unix_s: float) -> str:
     """Return a date as in RFC 9110, in English: this program does not set a locale."""
     return datetime.fromtimestamp(unix_s, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
+
+
+class Accepted(NamedTuple):
+    """One entry of such a header."""
+
+    value: str
+    """A media range or a coding, in lower case."""
+    parameters: frozenset[str]
+    """As `name=value`, in lower case, without `q`."""
+    quality: float
+    """From 0, not acceptable, to 1."""
+
+
+def accepted(header: str) -> list[Accepted]:
+    """Return the entries of a header; one with an invalid quality is not acceptable."""
+    entries = []
+    for entry in header.lower().split(","):
+        value, *parameters = (part.strip() for part in entry.split(";"))
+        pairs = ["=".join(map(str.strip, each.split("=", 1))) for each in parameters]
+        qualities = [pair.removeprefix("q=") for pair in pairs if pair.startswith("q=")]
+        others = frozenset(pair for pair in pairs if not pair.startswith("q="))
+        entries.append(Accepted(value, others, _quality(qualities)))
+    return entries
+
+
+def accepts_gzip(header: str) -> bool:
+    """Return whether an Accept-Encoding header has gzip, and does not prefer no coding."""
+    qualities = {each.value: each.quality for each in accepted(header)}
+    gzip = qualities.get("gzip", 0.0)
+    return gzip > 0 and gzip >= qualities.get("identity", 0.0)
+
+
+def _quality(texts: list[str]) -> float:
+    if not texts:
+        return 1.0
+    return float(texts[0]) if _QUALITY.fullmatch(texts[0]) else 0.0

@@ -30,15 +30,13 @@ from functools import partial
 from typing import NamedTuple
 
 from disksla.errors import DiskslaError
-from disksla.server.acceptor import Acceptor, streams_of
-from disksla.server.access import AccessControl, AccessPolicy
-from disksla.server.admission import RejectedError, admit
+from disksla.server.acceptor import Acceptor, ClientPool, streams_of
+from disksla.server.access import AccessControl, AccessPolicy, RejectedError
 from disksla.server.basic_auth import MAX_IN_PROGRESS
-from disksla.server.classes import DEFAULT_SCRAPE_LIMIT, Application, ScrapeLimit, Services
+from disksla.server.classes import MOST_SCRAPES, Application, Services
 from disksla.server.connection import ByteStream, HandshakeError
 from disksla.server.http import MAX_HEAD_BYTES, HttpConnection, Reply, RequestHead, ServiceClass
 from disksla.server.listen import Listen, ListenAddress, bind, bound_address
-from disksla.server.pool import ClientPool
 from disksla.server.waiting import client_of
 from disksla.system import SourceHealth
 from disksla.system.log import fields
@@ -86,19 +84,16 @@ class WebServer:
         listen: Sequence[Listen],
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         access: AccessControl | None = None,
-        scrapes: ScrapeLimit = DEFAULT_SCRAPE_LIMIT,
         unix_socket: UnixSocket | None = None,
-        class_of: Callable[[RequestHead], ServiceClass] | None = None,
+        class_of: Callable[[RequestHead], ServiceClass] = lambda _: "scrape",
+        most_scrapes: int = MOST_SCRAPES,
     ) -> None:
-        """Prepare to serve `application`; `start` binds the addresses and the Unix socket.
-
-        By default, all requests but scrapes are of the class `page`.
-        """
+        """Prepare to serve `application`; `start` binds the addresses and the Unix socket."""
         self._listen = listen
         self._timeouts = timeouts
         self._access = access or AccessControl()
         self._unix_socket = unix_socket
-        self._services = Services(application, scrapes, class_of)
+        self._services = Services(application, class_of, most_scrapes)
         self._receiving = ClientPool(_MAX_RECEIVING)
         self._sending = ClientPool(_MAX_SENDING)
         self._acceptor = Acceptor(self._receiving.disconnect_one)
@@ -252,7 +247,7 @@ class WebServer:
         client = client_of(peer)
         try:
             async with asyncio.timeout(self._timeouts.work_s):
-                request = await admit(access, http, policy, client)
+                request = await access.admit(http, policy, client)
                 return await self._services.answer(request, client), False
         except RejectedError as rejected:
             return rejected.response, rejected.closes

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from disksla.errors import DiskslaError
-from disksla.server.time_share import UNLIMITED, TimeShare
+from disksla.server.pace import UNLIMITED, TimeShare
 from disksla.server.waiting import Waiting
 
 Result = TypeVar("Result")

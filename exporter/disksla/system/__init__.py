@@ -2,4 +2,3 @@
 
 from disksla.system.dmi_provider import provider_of
 from disksla.system.health import SourceHealth
-from disksla.system.paranoia import describe_refusal

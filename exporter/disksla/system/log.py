@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Literal, TextIO
 
+from disksla.errors import DiskslaError
+
 LogFormat = Literal["logfmt", "json"]
 
 log = logging.getLogger("disksla")
@@ -34,6 +36,11 @@ _SEVERITIES = {  # levels of syslog(3)
 def fields(**values: object) -> dict[str, dict[str, object]]:
     """Return the `extra` of a log call; None values are left out of the line."""
     return {"fields": {name: value for name, value in values.items() if value is not None}}
+
+
+def traceback_of(error: Exception) -> Exception | None:
+    """Return the `exc_info` of a log call: an error that nobody expects is a bug of disksla."""
+    return None if isinstance(error, OSError | DiskslaError) else error
 
 
 def set_up_logging(level: str, log_format: LogFormat) -> None:

@@ -38,7 +38,7 @@ def open_counters(cpu: int, tracepoint: int, filters: Iterable[str]) -> list[int
 
     The first event leads the group. A leader of another kind, such as one that never occurs, would
     leave the others stopped (measured on Linux 6.18). Raise OSError, which is a PermissionError
-    for the reason of `describe_refusal`.
+    for the reason of `describe_refusal` (events/opening.py).
     """
     opened: list[int] = []
     try:

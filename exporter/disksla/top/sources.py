@@ -76,7 +76,7 @@ class OwnSampler:
     def problem(self) -> str:
         """What cannot be read; empty without a problem."""
         stats = self._sampler.state.sampler_stats
-        return "; ".join((*self._watcher.health.problems, *stats.problems.values()))
+        return "; ".join(filter(None, (self._watcher.health.problem, *stats.problems.values())))
 
     def close(self) -> None:
         """Stop sampling."""

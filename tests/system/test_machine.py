@@ -1,11 +1,17 @@
-"""Identity of the machine and of its boot."""
+"""Identity of the machine and of its boot, and what the firmware says of it."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from disksla.system.machine_id import UNKNOWN_MACHINE, read_boot_id, read_machine_id
+from disksla.system.machine import (
+    DMI_ATTRIBUTES,
+    UNKNOWN_MACHINE,
+    read_boot_id,
+    read_dmi,
+    read_machine_id,
+)
 from disksla.system.roots import Roots
 
 BOOT = "a7f0f4d0-2b0a-4c1d-9a0c-0f5f0f3a9b11"
@@ -52,3 +58,36 @@ def test_machine_without_id_is_unknown(tmp_path: Path, content: str | None) -> N
     if content is not None:
         file.write_text(content)
     assert read_machine_id(file) == UNKNOWN_MACHINE
+
+
+def firmware(directory: Path, **attributes: str) -> Roots:
+    files = directory / "class" / "dmi" / "id"
+    files.mkdir(parents=True)
+    for name, content in attributes.items():
+        (files / name).write_text(content)
+    return Roots(sysfs=directory)
+
+
+def test_attributes_that_are_there_are_read(tmp_path: Path) -> None:
+    roots = firmware(tmp_path, sys_vendor="Amazon EC2\n", chassis_asset_tag="\n", product_uuid="x")
+    assert read_dmi(roots) == {"sys_vendor": "Amazon EC2"}
+
+
+def test_machine_without_firmware(tmp_path: Path) -> None:
+    assert read_dmi(Roots(sysfs=tmp_path)) == {}
+
+
+def test_files_that_cannot_be_read_are_absent(tmp_path: Path) -> None:
+    roots = firmware(tmp_path, product_name="CVM\n")
+    (tmp_path / "class/dmi/id/sys_vendor").mkdir()
+    assert read_dmi(roots) == {"product_name": "CVM"}
+
+
+def test_long_and_binary_content_is_bounded(tmp_path: Path) -> None:
+    roots = firmware(tmp_path, sys_vendor="x" * 100_000)
+    (tmp_path / "class/dmi/id/product_name").write_bytes(b"\xff\xfe\n")
+    assert read_dmi(roots) == {"sys_vendor": "x" * 256, "product_name": "��"}
+
+
+def test_only_attributes_for_every_user_are_read() -> None:
+    assert not [name for name in DMI_ATTRIBUTES if "uuid" in name or "serial" in name]

@@ -1,7 +1,9 @@
-"""How much of the time a worker works in the mean."""
+"""How fast clients are served: a token bucket of requests, and the share of a worker's time."""
 
 import math
 from typing import NamedTuple
+
+from disksla.server.config import RateLimit
 
 _BURST_S = 10.0
 """After a time of rest, what the share is in this time may be used at once."""
@@ -32,3 +34,18 @@ class TimeShare(NamedTuple):
 
 
 UNLIMITED = TimeShare(math.inf)
+
+
+class TokenBucket(NamedTuple):
+    """Gains a token in each interval of a limit, up to its burst; each request takes one."""
+
+    limit: RateLimit
+    credits: float
+    """Tokens at `at_s`, a time of a monotonic clock."""
+    at_s: float
+
+    def take(self, now_s: float) -> "TokenBucket | None":
+        """Return the bucket after taking a token now; None if it has none."""
+        gained = (now_s - self.at_s) / self.limit.interval_s
+        left = min(self.limit.burst, self.credits + gained) - 1
+        return TokenBucket(self.limit, left, now_s) if left >= 0 else None

@@ -352,6 +352,20 @@ def test_certificate_can_change_between_connections(serve: Serve) -> None:
     assert get(connected)[0] == 200
 
 
+def test_client_authority_can_change(serve: Serve) -> None:
+    server = serve(f"{VERIFIED}RequireAndVerifyClientCert\n")
+    connected = server.https("client")
+    assert get(connected)[0] == 200
+    authority = server.web.with_name("authority.crt").read_bytes()
+    unknown = server.https("unknown")
+    shutil.copy(server.web.with_name("stranger.crt"), server.web.with_name("authority.crt"))
+    with pytest.raises(http.client.RemoteDisconnected):
+        get(connected)
+    assert get(unknown)[0] == 200
+    server.web.with_name("authority.crt").write_bytes(authority)
+    assert is_rejected(server, "unknown")
+
+
 def test_invalid_certificate_rejects_new_connections_only(serve: Serve) -> None:
     server = serve(TLS)
     connected = server.https()

@@ -30,7 +30,7 @@ SOCKETS = {
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
     "exchange/transport.py": {
-        "advice/scraped_machine.py",
+        "commands/_advise_series.py",
         "commands/detect.py",
         "commands/report.py",
     },

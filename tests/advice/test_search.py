@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.advice.advice import GroupOnMachine, machine_outcomes
 from disksla.advice.demand import Demand, DemandWindow
-from disksla.advice.machines import machine_outcomes
 from disksla.advice.search import Candidate, Needs, Outcome, least_of, outcome_of, outcomes_of_type
 from disksla.advice.simulation import ShareRange
 from disksla.limits import MachineChoice, Provision, Rates, build_limits, shared_limits
@@ -137,12 +137,13 @@ def test_answers_follow_from_the_range() -> None:
     assert needed.answer(ShareRange(0.1, 0.5)) == "not enough"
 
 
-def machines(name: str, needed: Needs) -> list[tuple[str, str]]:
+def machines(name: str, needed: Needs, *, has_family: bool = True) -> list[tuple[str, str]]:
     rules = load_machine_rules("aws")
     assert rules is not None
     choice = MachineChoice(rules, read_machine(rules, name, None))
     [shared] = shared_limits(choice, None)
-    outcomes = machine_outcomes(shared, (choice,), read_table(rules), needed)
+    choices = (choice,) if has_family else ()
+    outcomes = machine_outcomes(GroupOnMachine((), shared, choices, read_table(rules)), needed)
     return [(each.machine, each.answer) for each in outcomes]
 
 
@@ -167,7 +168,4 @@ def test_a_family_that_is_never_enough_shows_its_best() -> None:
 
 
 def test_a_machine_whose_limits_are_written_out_has_no_family() -> None:
-    rules = load_machine_rules("aws")
-    assert rules is not None
-    [shared] = shared_limits(MachineChoice(rules, read_machine(rules, "m5.large", None)), None)
-    assert len(machine_outcomes(shared, (), "", needs(10**6))) == 1
+    assert len(machines("m5.large", needs(10**6), has_family=False)) == 1

@@ -1,10 +1,12 @@
-"""Options for what is chosen beside type and size of a disk: provisioned values and options."""
+"""Options for what a disk was sold as: provisioned values and options beside type and size."""
 
 import argparse
 import math
 
+from disksla.advice import Candidate
 from disksla.commands._options import parse_option, parse_optional
-from disksla.limits import Provision
+from disksla.errors import DiskslaError
+from disksla.limits import Provision, Terms, derive_limits
 from disksla.units import parse_bandwidth_bytes_per_second
 
 
@@ -30,6 +32,18 @@ def read_provision(arguments: argparse.Namespace) -> Provision:
         parse_optional("--bandwidth", arguments.bandwidth, _bandwidth),
         dict(parse_option("--option", each, _name_and_value) for each in arguments.option),
     )
+
+
+def sold_by_options(arguments: argparse.Namespace, terms: Terms, size_bytes: int) -> Candidate:
+    """Return the disk of the options. Raise DiskslaError if a value is invalid or missing."""
+    chosen = read_provision(arguments)
+    return Candidate(terms.id, size_bytes, chosen, derive_limits(terms, size_bytes, chosen))
+
+
+def check_alone(arguments: argparse.Namespace) -> None:
+    """Raise DiskslaError if a size or a provisioned value is there without --terms."""
+    if arguments.size is not None or read_provision(arguments) != Provision():
+        raise DiskslaError("found --size or provisioned values; expected them with --terms")
 
 
 def _name_and_value(text: str) -> tuple[str, str]:

@@ -4,22 +4,17 @@ from collections.abc import Iterable, Mapping
 
 from disksla.exchange import Exchanges
 from disksla.prometheus import (
-    CHUNK_S,
     FACTS,
     MOST_POINTS,
     CounterName,
     DiskName,
     Period,
-    Scrape,
     Series,
     Server,
-    Step,
+    read_increases,
     read_instant,
-    read_samples,
     read_steps,
-    scrapes_of,
     selector,
-    steps_between,
 )
 from disksla.report.disk_report import DiskSeries
 from disksla.report.document import Recorded
@@ -44,15 +39,9 @@ def read_history(
     labels = dict(name.labels)
     of_host = {key: value for key, value in labels.items() if key != "device"}
     start_s, end_s = period.start_timestamp_s, period.end_timestamp_s
-    steps: list[Step] = []
-    last: list[Scrape] = []
-    for chunk_s in range(start_s - _BEFORE_S, end_s, CHUNK_S):
-        matching = selector((*CounterName, *FACTS), labels)
-        chunk_end_s = min(chunk_s + CHUNK_S, end_s)
-        samples = yield from read_samples(server, matching, chunk_s, chunk_end_s)
-        scrapes = [*last, *scrapes_of(samples)]
-        steps += steps_between(scrapes)
-        last = scrapes[-1:]
+    steps = yield from read_increases(
+        server, (*CounterName, *FACTS), labels, start_s - _BEFORE_S, end_s
+    )
     evidence = yield from _read_steps(server, EVIDENCE, labels, period, _STEP_S)
     verification = yield from _read_steps(server, VERIFICATION, labels, period, _HOUR_S)
     daemon = yield from _read_steps(server, OF_DAEMON, of_host, period, _STEP_S)

@@ -24,7 +24,7 @@ def report_text(report: Report) -> str:
     if report.selection:
         lines += _wrapped(f"selected: {', '.join(report.selection)}")
     lines += ["", *_table(report.disks)]
-    for disk in _described(report):
+    for _, disk in wording.described(report, _MOST_DISKS):
         lines += ["", *_disk(disk, period)]
     lines.append("")
     for note in wording.NOTES:
@@ -33,13 +33,6 @@ def report_text(report: Report) -> str:
         f"Written by disksla {report.disksla_version} from the series of Prometheus."
     )
     return "\n".join(lines) + "\n"
-
-
-def _described(report: Report) -> list[DiskReport]:
-    """Return the disks that are described one by one."""
-    if len(report.disks) <= _MOST_DISKS:
-        return list(report.disks)
-    return [disk for disk in report.disks if disk.is_compliant is False]
 
 
 def _table(disks: Iterable[DiskReport]) -> Iterator[str]:
@@ -107,7 +100,7 @@ def _parts(disk: DiskReport, period: Period) -> Iterator[str]:
 def _incidents(disk: DiskReport, period: Period) -> Iterator[str]:
     if not disk.incidents:
         return
-    shown = wording.largest(disk.incidents, _MOST_INCIDENTS)
+    shown = wording.largest(disk.incidents, lambda each: each.noncompliant_s, _MOST_INCIDENTS)
     rest = len(disk.incidents) - len(shown)
     rest_s = sum(each.noncompliant_s for each in disk.incidents) - sum(
         each.noncompliant_s for each in shown

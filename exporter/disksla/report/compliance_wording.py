@@ -1,7 +1,8 @@
 """Wording that text and page share."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from disksla.config import CUSTOM_TERMS
 from disksla.limits import UNKNOWN_TERMS, Conditions, Rates
@@ -19,6 +20,7 @@ from disksla.report.document import (
     ProbeEvidence,
     Recorded,
     Report,
+    ThrottledSpan,
     Uptime,
     Verification,
 )
@@ -44,6 +46,7 @@ _COUNTING = (
 )
 NOTES = (_RULE, _COUNTING)
 _EMPTY_S = 1e-3
+_Span = TypeVar("_Span", Incident, ThrottledSpan)
 
 
 def period_of(report: Report) -> Period:
@@ -379,7 +382,18 @@ def recorded_text(recorded: Recorded, totals: PeriodTotals) -> str:
     )
 
 
-def largest(incidents: Iterable[Incident], most: int) -> list[Incident]:
-    """Return the longest incidents, in the order of time."""
-    by_length = sorted(incidents, key=lambda each: (-each.noncompliant_s, each.start_timestamp_s))
+def largest(spans: Iterable[_Span], seconds: Callable[[_Span], float], most: int) -> list[_Span]:
+    """Return those with the most seconds, in the order of time."""
+    by_length = sorted(spans, key=lambda each: (-seconds(each), each.start_timestamp_s))
     return sorted(by_length[:most], key=lambda each: each.start_timestamp_s)
+
+
+def described(report: Report, most: int) -> list[tuple[int, DiskReport]]:
+    """Return the disks that are described one by one, with their numbers.
+
+    Of more than `most`, these are only those that do not comply.
+    """
+    numbered = list(enumerate(report.disks, 1))
+    if len(numbered) <= most:
+        return numbered
+    return [(number, disk) for number, disk in numbered if disk.is_compliant is False]

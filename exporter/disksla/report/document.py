@@ -207,11 +207,12 @@ class Uptime(msgspec.Struct, frozen=True):
     url: str
     date: str
     says: str
-    stalled_s: float | None
+    stalled_s: float | None = None
     """None if stalled disks are not what the agreement counts."""
-    uptime_ratio: float | None
-    objective_ratio: float | None
-    credit_ratio: float | None
+    uptime_ratio: float | None = None
+    objective_ratio: float | None = None
+    """None as above."""
+    credit_ratio: float | None = None
     """Service credit for this uptime; 0 for none, None if none is published."""
 
 

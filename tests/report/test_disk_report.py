@@ -13,18 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from disksla.prometheus import Selection, find_disks
+from disksla.prometheus import Selection
 from disksla.prometheus.period import Period
 from disksla.prometheus.query import Series
 from disksla.prometheus.step import FACTS, CounterName
-from disksla.report import Report, read_history, report_csv, report_of, report_text
+from disksla.report import Report, report_csv, report_of, report_text
 from disksla.report.compliance_html import report_html
-from disksla.report.document import DiskReport, Recorded
+from disksla.report.document import DiskReport
 from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
-from support.example_report import ADDRESS, ALL, DAY, a_day, extra, reported
-from support.exchanges import answered
+from support.example_report import DAY, a_day, extra, reported
 from support.html_page import HtmlPage
-from support.report_series import INFO, START_S, TARGET, DiskSeries, Server
+from support.report_series import INFO, START_S, TARGET, DiskSeries
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parent / "golden"
@@ -166,16 +165,6 @@ def test_another_disk_of_the_same_name_is_another_disk() -> None:
     assert [disk.serial for disk in selected.disks] == ["vol-9"]
 
 
-def test_recorded_seconds_are_asked_for() -> None:
-    server = Server(a_day().series)
-    found, _ = answered(find_disks(ADDRESS, ALL, DAY), server)
-    [(name, mount_points)] = found
-    asked = read_history(ADDRESS, name, mount_points, DAY, with_recorded=True)
-    history, requests = answered(asked, server)
-    assert history.recorded == Recorded(None, None)
-    assert sum("sum_over_time" in request.url for request in requests) == 2
-
-
 @pytest.mark.parametrize(
     "cuts", [cuts for number in range(4) for cuts in combinations((3600, 7200, 40_000), number)]
 )
@@ -193,9 +182,8 @@ def test_periods_add_up(cuts: tuple[int, ...]) -> None:
 
 
 def test_text_is_as_expected(report: Report, golden: Callable[[Path, str], None]) -> None:
-    disk = replace(of(report), recorded=Recorded(2275.0, 1529.0))
-    other = replace(of(report, "vdc"), recorded=Recorded(None, None))
-    shown = report_text(report_of([disk, other], DAY, ['{team="orders"}', "db-*:vd?"], "0.0.0"))
+    disks = [of(report), of(report, "vdc")]
+    shown = report_text(report_of(disks, DAY, ['{team="orders"}', "db-*:vd?"], "0.0.0"))
     assert [line for line in shown.splitlines() if len(line) > 80 and "https" not in line] == []
     golden(GOLDEN / "report.txt", shown)
 
@@ -245,10 +233,9 @@ def test_page_of_a_disk_of_which_little_is_known() -> None:
     disk.scrape()
     disk.does(below=60.0)
     found = of(reported(disk.series))
-    known = report_of([replace(found, recorded=Recorded(60.0, 60.0))], DAY, [], "0.0.0")
+    known = report_of([found], DAY, [], "0.0.0")
     page = report_html(known)
     assert "No service level agreement of this provider about disks is known." in page
-    assert "Recording rules, which extrapolate: 1 min 00 s tested" in page
     assert "no probes" in page
     assert "serial" not in report_text(known)
 

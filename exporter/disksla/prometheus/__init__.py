@@ -7,14 +7,7 @@
 """
 
 from disksla.prometheus.period import Period, parse_period
-from disksla.prometheus.query import (
-    MOST_POINTS,
-    Series,
-    Server,
-    read_instant,
-    read_steps,
-    selector,
-)
+from disksla.prometheus.query import MOST_POINTS, Series, Server, read_steps, selector
 from disksla.prometheus.selection import DiskName, Selection, find_disks, parse_matchers
 from disksla.prometheus.step import (
     DATA_WRITES,

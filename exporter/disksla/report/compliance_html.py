@@ -116,8 +116,6 @@ def _agreements(disk: DiskReport) -> Iterator[str]:
     if disk.uptime is not None:
         yield from map(_sentence, wording.uptime_text(disk.uptime))
     yield from map(_sentence, wording.no_sla_text(disk))
-    if disk.recorded is not None:
-        yield _sentence(wording.recorded_text(disk.recorded, disk.totals))
 
 
 def _sentence(text: str) -> str:

@@ -146,8 +146,6 @@ def _agreements(disk: DiskReport) -> Iterator[str]:
             yield from _fact(line, 4)
     for line in wording.no_sla_text(disk):
         yield from _fact(line, 4)
-    if disk.recorded is not None:
-        yield from _fact(wording.recorded_text(disk.recorded, disk.totals))
 
 
 def _fact(text: str, indent: int = 2) -> list[str]:

@@ -18,7 +18,6 @@ from disksla.report.document import (
     Part,
     PeriodTotals,
     ProbeEvidence,
-    Recorded,
     Report,
     ThrottledSpan,
     Uptime,
@@ -369,17 +368,6 @@ def no_sla_text(disk: DiskReport) -> Iterator[str]:
         yield "the catalogue has no share of the time for which the provider states these rates"
     if disk.uptime is None:
         yield "no service level agreement of this provider about disks is known"
-
-
-def recorded_text(recorded: Recorded, totals: PeriodTotals) -> str:
-    """Return the seconds by the recording rules beside those counted here."""
-    if recorded.proven_s is None or recorded.noncompliant_s is None:
-        return "the server has no recorded seconds of this disk"
-    return (
-        f"recording rules, which extrapolate: {seconds_text(recorded.proven_s)} tested (here"
-        f" {seconds_text(totals.proven_s)}), {seconds_text(recorded.noncompliant_s)} below or"
-        f" stalled (here {seconds_text(totals.noncompliant_s)})"
-    )
 
 
 def largest(spans: Iterable[_Span], seconds: Callable[[_Span], float], most: int) -> list[_Span]:

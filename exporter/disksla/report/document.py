@@ -216,13 +216,6 @@ class Uptime(msgspec.Struct, frozen=True):
     """Service credit for this uptime; 0 for none, None if none is published."""
 
 
-class Recorded(msgspec.Struct, frozen=True):
-    """The same seconds by the recording rules, which extrapolate."""
-
-    proven_s: float | None
-    noncompliant_s: float | None
-
-
 class DiskReport(msgspec.Struct, frozen=True):
     """Everything about one disk."""
 
@@ -247,7 +240,6 @@ class DiskReport(msgspec.Struct, frozen=True):
     slices: tuple[Slice, ...]
     consumers: tuple[ConsumerEvidence, ...] = ()
     """Those that used it most, read every five minutes or more."""
-    recorded: Recorded | None = None
 
     @property
     def title(self) -> str:

@@ -12,28 +12,19 @@ from disksla.prometheus import (
     Series,
     Server,
     read_increases,
-    read_instant,
     read_steps,
     selector,
 )
 from disksla.report.disk_report import DiskSeries
-from disksla.report.document import Recorded
 from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
 
 _BEFORE_S = 300
 """The last scrape before the period is searched for in this time."""
 _STEP_S, _HOUR_S = 300, 3600
-_PROVEN = "instance_device:disksla_proven_seconds:increase5m"
-_NONCOMPLIANT = "instance_device:disksla_noncompliant_seconds:increase5m"
 
 
 def read_history(
-    server: Server,
-    name: DiskName,
-    mount_points: tuple[str, ...],
-    period: Period,
-    *,
-    with_recorded: bool = False,
+    server: Server, name: DiskName, mount_points: tuple[str, ...], period: Period
 ) -> Exchanges[DiskSeries]:
     """Return what the server has of a disk. Raise ExchangeError."""
     labels = dict(name.labels)
@@ -45,19 +36,8 @@ def read_history(
     evidence = yield from _read_steps(server, EVIDENCE, labels, period, _STEP_S)
     verification = yield from _read_steps(server, VERIFICATION, labels, period, _HOUR_S)
     daemon = yield from _read_steps(server, OF_DAEMON, of_host, period, _STEP_S)
-    recorded = None
-    if with_recorded:
-        proven_s = yield from _recorded(server, _PROVEN, labels, period)
-        noncompliant_s = yield from _recorded(server, _NONCOMPLIANT, labels, period)
-        recorded = Recorded(proven_s, noncompliant_s)
     return DiskSeries(
-        name=name,
-        mount_points=mount_points,
-        steps=steps,
-        evidence=evidence,
-        verification=verification,
-        daemon=daemon,
-        recorded=recorded,
+        name, mount_points, steps, evidence, verification=verification, daemon=daemon
     )
 
 
@@ -75,15 +55,3 @@ def _read_steps(
             max(step_s, longer_s),
         )
     )
-
-
-def _recorded(
-    server: Server, name: str, labels: Mapping[str, str], period: Period
-) -> Exchanges[float | None]:
-    """Return the sum of a recorded increase over the period; None without the series.
-
-    The sample at the end has the increase of the five minutes before.
-    """
-    expression = f"sum(sum_over_time({selector([name], labels)}[{period.seconds}s]))"
-    found = yield from read_instant(server, expression, period.end_timestamp_s)
-    return found[0].value if found else None

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.api.disks_document import DisksDocument, MachineLimitDocument
-from disksla.top import Look, Size, View, block, in_ascii, place_of, press, screen
+from disksla.top import Look, block, in_ascii
 from disksla.top.line import Line, cells
 from disksla.top.order import SORT_KEYS, SortKey, listed
-from disksla.top.screen import current
+from disksla.top.screen import current, place_of, screen
+from disksla.top.view import Size, View, press
 from disksla.verdict import SHOWN_WORDS
 from support.documents import HOSTILE, disk, disks_documents, document, used, with_credits
 from support.examples import scaled

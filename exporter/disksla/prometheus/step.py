@@ -176,20 +176,12 @@ def steps_between(scrapes: Iterable[Scrape]) -> list[Step]:
 
 def facts_of(info: Mapping[str, str], gauges: Mapping[str, float]) -> Facts:
     """Return what the labels of an info and the values of gauges say of a disk."""
-    size = gauges.get(_SIZE)
-    return Facts(
-        serial=info.get("serial", ""),
-        model=info.get("model", ""),
-        wwn=info.get("wwn", ""),
-        provider=info.get("provider", ""),
-        terms=info.get("terms", ""),
-        terms_source=info.get("terms_source", ""),
-        machine_type=info.get("machine_type", ""),
-        latency_kind=info.get("latency_kind", ""),
-        size_bytes=None if size is None else int(size),
-        promised=Rates(**{field: gauges.get(name) for name, field in _RATES.items()}),
-        promised_latency_s=gauges.get(_LATENCY),
-    )
+    numbers = {
+        "size_bytes": int(gauges[_SIZE]) if _SIZE in gauges else None,
+        "promised": {field: gauges.get(name) for name, field in _RATES.items()},
+        "promised_latency_s": gauges.get(_LATENCY),
+    }
+    return msgspec.convert({**info, **numbers}, Facts)
 
 
 def _step(before: Scrape, after: Scrape, facts: Facts) -> Step:

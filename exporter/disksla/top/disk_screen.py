@@ -1,4 +1,4 @@
-"""One disk: its sentences, the last five minutes as strip and curves, limits and credits."""
+"""One disk: sentences, strip and curves of five minutes, limits, credits; and its consumers."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -6,9 +6,8 @@ from disksla.api import LiveDiskDocument
 from disksla.history import describe_condition
 from disksla.limits import Rates
 from disksla.top.line import Line, Span, fit, wrap
-from disksla.top.look import Look
+from disksla.top.look import Look, curve, strip
 from disksla.top.order import problem_now
-from disksla.top.strip import curve, strip
 from disksla.units import (
     format_bandwidth,
     format_count,
@@ -22,6 +21,8 @@ _LABEL = 12
 _VALUE = 12
 _COLUMN_S = 5
 _LEAST_CURVE = 10
+_SHARE = 9
+_MOST_NAME = 60
 
 
 def disk_lines(disk: LiveDiskDocument, now_s: float, width: int, look: Look) -> list[Line]:
@@ -150,3 +151,30 @@ def _limits(rates: Rates) -> Iterator[str]:
     ):
         if rate is not None:
             yield f"{what} {format_rate(rate)}{unit}"
+
+
+def who_lines(disk: LiveDiskDocument, width: int) -> list[Line]:
+    """Return who used a disk as lines that are at most this wide, if it is not small."""
+    return [(Span(disk.device, "strong"), Span(" is used by")), (), *_consumers(disk, width)]
+
+
+def _consumers(disk: LiveDiskDocument, width: int) -> Iterator[Line]:
+    if not disk.consumers:
+        why = disk.why_no_consumers or "it was not watched in the last five minutes"
+        yield from ((Span(line),) for line in wrap(f"not known: {why}", width))
+        return
+    when = "throttled" if any(disk.throttled_seconds.values()) else "busy"
+    yield (Span(f"Shares of what it served while it was {when}", "soft"),)
+    names = min(_MOST_NAME, max(1, width - 2 * (_SHARE + 1) - 1))
+    headings = (
+        fit("consumer", names),
+        *(fit(each, _SHARE, is_number=True) for each in ("requests", "bytes")),
+    )
+    yield (Span(" ".join(headings), "heading"),)
+    for each in disk.consumers:
+        name = f"{each.consumer} ({each.program})" if each.program else each.consumer
+        shares = [
+            fit("-" if share is None else f"{100 * share:.1f} %", _SHARE, is_number=True)
+            for share in (each.requests, each.bytes)
+        ]
+        yield (Span(" ".join((fit(name, names), *shares))),)

@@ -37,6 +37,7 @@ CONNECTING = {
     "api/daemon_client.py": {
         "commands/_daemon.py",
         "commands/check.py",
+        "commands/explain.py",
         "doctor/ask_daemon.py",
         "top/sources.py",
     },

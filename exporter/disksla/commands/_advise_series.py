@@ -9,10 +9,9 @@ from typing import NamedTuple
 from disksla.advice import Candidate, Needs, demand_of_scrapes, provision_by_limits
 from disksla.advice.advice import Advice, GroupOnMachine, advice_of
 from disksla.advice.scrapes import SCRAPED
-from disksla.commands._machine_options import chosen_machine
 from disksla.commands._options import parse_size_of_disk
 from disksla.commands._prometheus import period_of, server_of
-from disksla.commands._provision import check_alone, sold_by_options
+from disksla.commands._provision import check_alone, chosen_machine, sold_by_options
 from disksla.config.settings import AssessmentSettings
 from disksla.config.settings_file import catalog_directory
 from disksla.errors import DiskslaError

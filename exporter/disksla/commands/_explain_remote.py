@@ -3,8 +3,7 @@
 import argparse
 
 from disksla.commands._daemon import chosen_disks
-from disksla.commands._recent import from_daemon
-from disksla.commands._recent_text import print_recent
+from disksla.commands._recent import from_daemon, print_recent
 from disksla.console import to_json
 from disksla.errors import DiskslaError
 

@@ -12,10 +12,9 @@ from disksla.advice.advice_text import print_advice
 from disksla.advice.prices import PriceList
 from disksla.commands._advise_series import advice_of_series
 from disksla.commands._context import add_device, recorded_context
-from disksla.commands._machine_options import add_machine
 from disksla.commands._options import add_config_file, parse_option, parse_size_of_disk
 from disksla.commands._prometheus import add_period, add_server
-from disksla.commands._provision import add_provision, check_alone, sold_by_options
+from disksla.commands._provision import add_machine, add_provision, check_alone, sold_by_options
 from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
 from disksla.config import provision_of
 from disksla.console import to_json

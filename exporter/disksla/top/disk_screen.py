@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from disksla.api import LiveDiskDocument
-from disksla.history import describe_condition
-from disksla.limits import Rates
+from disksla.history import describe_condition, describe_rates
 from disksla.top.line import Line, Span, fit, wrap
 from disksla.top.look import Look, curve, strip
 from disksla.top.order import problem_now
@@ -119,7 +118,7 @@ def _facts(disk: LiveDiskDocument, now_s: float) -> Iterator[tuple[str, str]]:
     yield "now", f"{now}, {format_bandwidth(written)} written, {disk.inflight or 0} in flight"
     if disk.load_ratio is not None:
         yield "load", f"{format_percent(disk.load_ratio)} of its limit"
-    yield "limits", ", ".join(_limits(disk.limits)) or "none are known"
+    yield "limits", describe_rates(disk.limits) or "none are known"
     for level in disk.credits:
         yield "credits", level.describe()
     for machine in disk.machine_limits:
@@ -140,17 +139,6 @@ def _origin(disk: LiveDiskDocument, now_s: float) -> str:
     if disk.as_of_timestamp_s is None:
         return origin
     return f"{origin}, {format_duration(max(0.0, now_s - disk.as_of_timestamp_s))} ago"
-
-
-def _limits(rates: Rates) -> Iterator[str]:
-    for what, rate, unit, format_rate in (
-        ("read", rates.read_iops, " IOPS", format_count),
-        ("write", rates.write_iops, " IOPS", format_count),
-        ("read", rates.read_bytes_per_second, "", format_bandwidth),
-        ("write", rates.write_bytes_per_second, "", format_bandwidth),
-    ):
-        if rate is not None:
-            yield f"{what} {format_rate(rate)}{unit}"
 
 
 def who_lines(disk: LiveDiskDocument, width: int) -> list[Line]:

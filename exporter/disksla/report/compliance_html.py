@@ -84,7 +84,7 @@ def _disk(number: int, disk: DiskReport, period: Period) -> str:
         ("Slow", [wording.slow_text(disk.totals)]),
         ("Burst credits", [wording.credits_text(level, period) for level in disk.credits]),
         ("Verified", [wording.verification_text(each, period) for each in disk.verifications]),
-        ("Provider's own arithmetic", _agreements(disk)),
+        ("Provider's own arithmetic", map(_sentence, wording.agreement_texts(disk))),
     )
     heading = f"{disk.title}, {wording.terms_text(disk)}: {wording.verdict_text(disk)}"
     return f"""<section>
@@ -108,14 +108,6 @@ def _facts(facts: Iterable[tuple[str, Iterable[str]]]) -> str:
         if shown:
             lines.append(f"<dt>{name}</dt><dd>{shown}</dd>")
     return "\n".join(lines)
-
-
-def _agreements(disk: DiskReport) -> Iterator[str]:
-    if disk.allowance is not None:
-        yield _sentence(wording.allowance_text(disk.allowance))
-    if disk.uptime is not None:
-        yield from map(_sentence, wording.uptime_text(disk.uptime))
-    yield from map(_sentence, wording.no_sla_text(disk))
 
 
 def _sentence(text: str) -> str:

@@ -77,7 +77,9 @@ def _disk(disk: DiskReport, period: Period) -> Iterator[str]:
     for verification in disk.verifications:
         yield from _fact(f"verified {wording.verification_text(verification, period)}")
     yield from _gaps(disk, period)
-    yield from _agreements(disk)
+    yield from _fact("the provider's own arithmetic")
+    for line in wording.agreement_texts(disk):
+        yield from _fact(line, 4)
 
 
 def _parts(disk: DiskReport, period: Period) -> Iterator[str]:
@@ -135,17 +137,6 @@ def _gaps(disk: DiskReport, period: Period) -> Iterator[str]:
         yield from _fact(f"and {len(disk.gaps) - _MOST_GAPS} shorter ones (--json)", 4)
     if wording.sampling_gaps_text(disk):
         yield from _fact(wording.sampling_gaps_text(disk), 4)
-
-
-def _agreements(disk: DiskReport) -> Iterator[str]:
-    yield from _fact("the provider's own arithmetic")
-    if disk.allowance is not None:
-        yield from _fact(wording.allowance_text(disk.allowance), 4)
-    if disk.uptime is not None:
-        for line in wording.uptime_text(disk.uptime):
-            yield from _fact(line, 4)
-    for line in wording.no_sla_text(disk):
-        yield from _fact(line, 4)
 
 
 def _fact(text: str, indent: int = 2) -> list[str]:

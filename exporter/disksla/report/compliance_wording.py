@@ -332,7 +332,7 @@ def credits_text(level: CreditsEvidence, period: Period) -> str:
     )
 
 
-def allowance_text(allowance: Allowance) -> str:
+def _allowance_text(allowance: Allowance) -> str:
     """Return the arithmetic of the share of the time for which rates are stated."""
     share = f"{100 * allowance.promised_time_share:.6g} %"
     outcome = "exceeded" if allowance.is_exceeded else "not exceeded"
@@ -362,8 +362,12 @@ def _credit(uptime: Uptime) -> str:
     return f"service credit {uptime.credit_ratio:.0%}"
 
 
-def no_sla_text(disk: DiskReport) -> Iterator[str]:
-    """Yield what is not published, as far as is known."""
+def agreement_texts(disk: DiskReport) -> Iterator[str]:
+    """Yield what the provider allows itself and agrees to, and what of that is not published."""
+    if disk.allowance is not None:
+        yield _allowance_text(disk.allowance)
+    if disk.uptime is not None:
+        yield from uptime_text(disk.uptime)
     if disk.allowance is None:
         yield "the catalogue has no share of the time for which the provider states these rates"
     if disk.uptime is None:

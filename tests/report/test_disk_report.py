@@ -19,7 +19,7 @@ from disksla.prometheus.query import Series
 from disksla.prometheus.step import FACTS, CounterName
 from disksla.report import Report, report_csv, report_of, report_text
 from disksla.report.compliance_html import report_html
-from disksla.report.document import DiskReport
+from disksla.report.document import ConsumerEvidence, DiskReport
 from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
 from support.example_report import DAY, a_day, extra, reported
 from support.html_page import HtmlPage
@@ -138,7 +138,9 @@ def test_periods_add_up(cuts: tuple[int, ...]) -> None:
 
 
 def test_text_is_as_expected(report: Report, golden: Callable[[Path, str], None]) -> None:
-    disks = [of(report), of(report, "vdc")]
+    slow = replace(of(report).totals, slow_seconds={"usual": 90.0})
+    used = (ConsumerEvidence("kernel", None, 1.0),)
+    disks = [replace(of(report), totals=slow, consumers=used), of(report, "vdc")]
     shown = report_text(report_of(disks, DAY, ['{team="orders"}', "db-*:vd?"], "0.0.0"))
     assert [line for line in shown.splitlines() if len(line) > 80 and "https" not in line] == []
     golden(GOLDEN / "report.txt", shown)

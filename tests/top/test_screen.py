@@ -209,7 +209,7 @@ def test_screens(golden: Callable[[Path, str], None]) -> None:
         "no answer": (one, View(), Size(80, 4), LATE),
         "filter": (one, View(filter="vd"), Size(80, 4), LOOK),
         "typing a filter": (one, View(filter="v", is_typing=True), Size(80, 4), LOOK),
-        "filter without a disk": (one, View(filter="zz"), Size(80, 5), LOOK),
+        "filter without a disk": (one, View(filter="zz"), Size(80, 12), LOOK),
         "no disk": (document(), View(), Size(80, 5), LOOK),
         "help": (document(), View(is_help=True), Size(100, 60), LOOK),
         "help in ASCII": (document(), View(is_help=True), Size(100, 60), PLAIN),

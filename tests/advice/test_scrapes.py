@@ -97,6 +97,12 @@ def test_time_in_which_a_counter_was_reset_is_left_out() -> None:
     assert demand.seconds == pytest.approx(60)
 
 
+def test_time_before_the_first_counters_is_left_out() -> None:
+    """A daemon that has just started knows verdicts, but no requests."""
+    started = Scrape(0, {(CounterName.VERDICT_SECONDS, "idle"): 0.0}, {}, {})
+    assert demand_of([started, scrape(60, 10**9), scrape(120, 10**9)]).seconds == 60
+
+
 @pytest.mark.parametrize(
     ("fields", "fewest", "most"),
     [

@@ -56,13 +56,13 @@ class _Served(NamedTuple):
 def demand_of_scrapes(*disks: Sequence[Step], limits: Limits = NO_LIMITS) -> Demand:
     """Return what was asked of disks with these limits together between their scrapes.
 
-    Disks of one daemon have scrapes at the same times. Time in which counters were reset is left
-    out.
+    Disks of one daemon have scrapes at the same times. Time in which counters were reset, or that
+    has them at its end only, is left out.
     """
     served: defaultdict[tuple[float, float], list[_Served]] = defaultdict(list)
     for steps in disks:
         for step in steps:
-            if not step.is_reset:
+            if not step.is_reset and (CounterName.READS, "") in step.increases:
                 served[step.start_s, step.end_s].append(_served(step))
     together = [_beside(served[times]) for times in sorted(served)]
     demand = Demand(tuple(window for each in together for window in _windows(each)))

@@ -45,7 +45,13 @@ _DIVIDED_BY: Mapping[str, str] = {
     CounterName.THROTTLED_SECONDS: "limit",
     CounterName.SLOW_SECONDS: "than",
 }
-_MAY_BE_ABSENT = {CounterName.IOWAIT_SECONDS, CounterName.WAIT_SECONDS, DATA_WRITES}
+_MAY_BE_ABSENT = {
+    CounterName.IOWAIT_SECONDS,
+    CounterName.WAIT_SECONDS,
+    CounterName.READS,
+    DATA_WRITES,
+}
+"""Not every host has the others; a daemon that has just started has no reads."""
 _INFO = "disksla_disk_info"
 _RATES = {
     "disksla_limit_read_iops": "read_iops",
@@ -85,7 +91,7 @@ class Step(NamedTuple):
     start_s: float
     end_s: float
     increases: Mapping[Key, float]
-    """Those above zero; of counters that not every host has, those of zero too."""
+    """Those above zero; of counters that may be absent, those of zero too."""
     facts: Facts
     """At the end."""
     gauges: Mapping[str, float]

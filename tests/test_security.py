@@ -30,13 +30,14 @@ SOCKETS = {
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
     "exchange/transport.py": {
-        "advice/scraped_machine.py",
+        "commands/_advise_series.py",
         "commands/detect.py",
         "commands/report.py",
     },
     "api/daemon_client.py": {
         "commands/_daemon.py",
         "commands/check.py",
+        "commands/explain.py",
         "doctor/ask_daemon.py",
         "top/sources.py",
     },

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from disksla.advice import Needs, ShareRange, demand_of, outcome_of, served_of, together
-from disksla.advice.search import Candidate
+from disksla.advice import Needs, demand_of, served_of, together
+from disksla.advice.search import Candidate, outcome_of
+from disksla.advice.simulation import ShareRange
 from disksla.cli import main
 from disksla.limits import Provision, derive_limits
 from disksla.limits.catalog import load_catalog

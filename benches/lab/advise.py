@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-from disksla.advice import ShareRange, demand_of, served_of, together
+from disksla.advice import demand_of, served_of, together
 from disksla.advice.demand import Demand
-from disksla.advice.simulation import throttled_share
+from disksla.advice.simulation import ShareRange, throttled_share
 from disksla.commands.replay import replay
 from disksla.config.settings import AssessmentSettings
 from disksla.limits import Limits

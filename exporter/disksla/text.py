@@ -1,6 +1,7 @@
 """Text for terminals, shells, metric labels, HTML and XML."""
 
 import html
+import re
 import shlex
 from collections.abc import Sequence
 
@@ -51,19 +52,10 @@ def escape_xml(text: str) -> str:
 
     Source: https://www.w3.org/TR/xml/#charsets.
     """
-    return "".join(
-        letter if _is_allowed(letter) else escape_character(letter)
-        for letter in escape_bytes(text)
-    )
+    return _NOT_XML.sub(lambda found: escape_character(found[0]), escape_bytes(text))
 
 
-def _is_allowed(letter: str) -> bool:
-    return (
-        letter in "\t\n"
-        or " " <= letter <= "\ud7ff"
-        or "\ue000" <= letter <= "\ufffd"
-        or (letter >= "\U00010000")
-    )
+_NOT_XML = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def percent_encoded(text: str) -> str:

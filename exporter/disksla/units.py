@@ -102,8 +102,8 @@ def format_size(size_bytes: float) -> str:
     """Return a size in binary units, with three digits: '500 GiB', '37.5 MiB'."""
     for unit in ("TiB", "GiB", "MiB", "KiB"):
         if size_bytes >= BYTES_PER_UNIT[unit]:
-            return f"{_three_digits(size_bytes / BYTES_PER_UNIT[unit])} {unit}"
-    return f"{_three_digits(size_bytes)} B"
+            return f"{format_count(size_bytes / BYTES_PER_UNIT[unit])} {unit}"
+    return f"{format_count(size_bytes)} B"
 
 
 def format_bandwidth(bytes_per_second: float) -> str:
@@ -137,25 +137,27 @@ def _has_two_decimals(number: float) -> bool:
 def format_duration(seconds: float) -> str:
     """Return a duration with three digits: '52 us', '0.52 ms', '3 s', '31.3 min', '12 h'."""
     if 0 < seconds < 1e-4:  # noqa: PLR2004 -- a tenth of a millisecond
-        return f"{_three_digits(seconds * 1e6)} us"
+        return f"{format_count(seconds * 1e6)} us"
     if seconds < 1:
-        return f"{_three_digits(seconds * 1e3)} ms"
+        return f"{format_count(seconds * 1e3)} ms"
     for divisor, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * divisor:
-            return f"{_three_digits(seconds / divisor)} {unit}"
-    return f"{_three_digits(seconds)} s"
+            return f"{format_count(seconds / divisor)} {unit}"
+    return f"{format_count(seconds)} s"
 
 
 def format_count(count: float) -> str:
     """Return a number with three digits, or all digits of its whole part."""
-    return _three_digits(count)
+    if count >= 100:  # noqa: PLR2004 -- three digits before the decimal point
+        return f"{count:.0f}"
+    return f"{count:.3g}"
 
 
 def format_percent(ratio: float) -> str:
     """Return a ratio in percent, with one decimal at most: '31.2 %', '98 %', 'under 0.1 %'."""
     if 0 < ratio < 0.001:  # noqa: PLR2004 -- 0.1 %
         return "under 0.1 %"
-    return f"{_three_digits(round(100 * ratio, 1))} %"
+    return f"{format_count(round(100 * ratio, 1))} %"
 
 
 def _parse(
@@ -180,9 +182,3 @@ def _parse(
 
 def _is_plain(text: str) -> bool:
     return text[-1:].isdecimal()
-
-
-def _three_digits(number: float) -> str:
-    if number >= 100:  # noqa: PLR2004 -- three digits before the decimal point
-        return f"{number:.0f}"
-    return f"{number:.3g}"

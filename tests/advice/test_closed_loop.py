@@ -125,6 +125,7 @@ def test_types_that_halve_the_waiting() -> None:
     assert iops_of("aws.gp2") == pytest.approx([501], abs=3)
     assert iops_of("aws.io2") == [500]
     assert iops_of("aws.standard") == []
+    assert halving(catalog["aws.standard"], 2048 * GIB, needs) == []
 
 
 def test_a_type_that_counts_small_requests_as_large_is_not_sold_for_them() -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.advice.advice import GroupOnMachine, machine_outcomes
 from disksla.advice.demand import Demand, DemandWindow
-from disksla.advice.machines import machine_outcomes
-from disksla.advice.search import Candidate, Needs, Outcome, least_of, outcome_of, outcomes_of_type
+from disksla.advice.search import Answer, Needs, least_of, outcome_of, outcomes_of_type
 from disksla.advice.simulation import ShareRange
 from disksla.limits import MachineChoice, Provision, Rates, build_limits, shared_limits
 from disksla.limits.catalog import load_catalog
@@ -38,62 +38,39 @@ def needs(*per_second: float, size_bytes: int = 4 * KIB, is_limited: bool = Fals
     return Needs(Demand(tuple(windows)), TOLERATED, 0.05)
 
 
-def of_type(name: str, size_gib: int, needed: Needs) -> list[Outcome]:
-    return outcomes_of_type(CATALOG[name], size_gib * GIB, needed)
+PLAIN = Provision()
+TIER = Provision(options={"tier": "P20"})
 
 
-def test_what_is_provisioned_by_default_may_be_enough() -> None:
-    [only] = of_type("aws.gp3", 100, needs(3000))
-    assert only.candidate == Candidate("aws.gp3", 100 * GIB, Provision(), only.candidate.limits)
-    assert (only.share, only.answer, only.performance_iops) == ((0, 0), "enough", 3000)
-
-
-def test_least_provisioned_iops_that_are_enough() -> None:
-    plain, enough = of_type("aws.gp3", 100, needs(4130))
-    assert plain.answer == "not enough"
-    assert enough.candidate.provision == Provision(4200, 125 * MIB)
-    assert enough.answer == "enough"
-    assert enough.performance_iops == pytest.approx(4200)
-
-
-def test_least_provisioned_bandwidth_that_is_enough() -> None:
-    [_, enough] = of_type("aws.gp3", 100, needs(1000, size_bytes=200 * KIB))
-    assert enough.candidate.provision == Provision(3000, 196 * MIB)
-
-
-def test_least_size_that_is_enough() -> None:
-    plain, enough = of_type("aws.gp2", 200, needs(900))
-    assert (plain.candidate.size_bytes, plain.answer) == (200 * GIB, "maybe")  # full credits
-    assert (enough.candidate.size_bytes, enough.answer) == (300 * GIB, "enough")
-
-
-def test_a_load_that_was_throttled_may_need_anything() -> None:
-    outcomes = of_type("aws.io1", 100, needs(4000, is_limited=True))
-    assert [each.answer for each in outcomes] == ["not enough", "maybe"]
-    assert outcomes[1].candidate.provision == Provision(4300)
-
-
-def test_a_type_that_is_never_enough_shows_its_best() -> None:
-    plain, best = of_type("aws.st1", 200, needs(1000, size_bytes=MIB))
-    assert [plain.answer, best.answer] == ["not enough", "not enough"]
-    assert best.candidate.size_bytes > plain.candidate.size_bytes
-
-
-def test_a_type_of_one_performance_shows_one_disk() -> None:
-    assert [each.answer for each in of_type("aws.standard", 100, needs(10_000))] == ["not enough"]
-
-
-def test_a_type_without_such_sizes_has_no_disks() -> None:
-    assert of_type("aws.standard", 2048, needs(10)) == []
-
-
-def test_a_type_starts_at_its_least_size() -> None:
-    assert of_type("aws.st1", 10, needs(1))[0].candidate.size_bytes == 125 * GIB
-
-
-def test_an_option_may_be_enough() -> None:
-    outcomes = of_type("azure.premium-ssd", 100, needs(1900))
-    assert outcomes[-1].candidate.provision == Provision(options={"tier": "P20"})
+@pytest.mark.parametrize(
+    ("terms", "size_gib", "needed", "expected"),
+    [
+        ("aws.gp3", 100, needs(3000), [(100, PLAIN, "enough")]),
+        ("aws.gp3", 100, needs(4130),
+         [(100, PLAIN, "not enough"), (100, Provision(4200, 125 * MIB), "enough")]),
+        ("aws.gp3", 100, needs(1000, size_bytes=200 * KIB),
+         [(100, PLAIN, "not enough"), (100, Provision(3000, 196 * MIB), "enough")]),
+        # Full credits may be enough.
+        ("aws.gp2", 200, needs(900), [(200, PLAIN, "maybe"), (300, PLAIN, "enough")]),
+        # A load that was throttled may need anything.
+        ("aws.io1", 100, needs(4000, is_limited=True),
+         [(100, Provision(100), "not enough"), (100, Provision(4300), "maybe")]),
+        # Never enough: the best of the type.
+        ("aws.st1", 200, needs(1000, size_bytes=MIB),
+         [(200, PLAIN, "not enough"), (16_384, PLAIN, "not enough")]),
+        ("aws.standard", 100, needs(10_000), [(100, PLAIN, "not enough")]),
+        ("aws.standard", 2048, needs(10), []),
+        ("aws.st1", 10, needs(1), [(125, PLAIN, "enough")]),
+        ("azure.premium-ssd", 100, needs(1900), [(100, PLAIN, "maybe"), (100, TIER, "enough")]),
+    ],
+)  # fmt: skip
+def test_disks_of_a_type_that_matter(
+    terms: str, size_gib: int, needed: Needs, expected: list[tuple[int, Provision, Answer]]
+) -> None:
+    found = outcomes_of_type(CATALOG[terms], size_gib * GIB, needed)
+    assert [
+        (each.candidate.size_bytes // GIB, each.candidate.provision, each.answer) for each in found
+    ] == expected
 
 
 def test_least_of_nothing_is_nothing() -> None:
@@ -121,7 +98,7 @@ def test_every_disk_is_sold(row: Terms, size_gib: int, iops: int, size_bytes: in
 @given(st.integers(3000, 16_000))
 def test_no_lower_step_is_enough(iops: int) -> None:
     needed = needs(iops)
-    outcome = of_type("aws.gp3", 1000, needed)[-1]
+    outcome = outcomes_of_type(CATALOG["aws.gp3"], 1000 * GIB, needed)[-1]
     assert outcome.answer == "enough"
     lower = build_limits(
         Rates(outcome.performance_iops - 100, outcome.performance_iops - 100), "sum"
@@ -137,28 +114,26 @@ def test_answers_follow_from_the_range() -> None:
     assert needed.answer(ShareRange(0.1, 0.5)) == "not enough"
 
 
-def machines(name: str, needed: Needs) -> list[tuple[str, str]]:
+def machines(name: str, needed: Needs, *, has_family: bool = True) -> list[tuple[str, str]]:
     rules = load_machine_rules("aws")
     assert rules is not None
     choice = MachineChoice(rules, read_machine(rules, name, None))
     [shared] = shared_limits(choice, None)
-    outcomes = machine_outcomes(shared, (choice,), read_table(rules), needed)
+    choices = (choice,) if has_family else ()
+    outcomes = machine_outcomes(GroupOnMachine((), shared, choices, read_table(rules)), needed)
     return [(each.machine, each.answer) for each in outcomes]
 
 
-def test_a_machine_that_is_enough_is_the_only_answer() -> None:
-    assert machines("m5.4xlarge", needs(1000)) == [("m5.4xlarge", "enough")]
-
-
-def test_the_next_machine_that_is_enough() -> None:
-    assert machines("m5.4xlarge", needs(20_000)) == [
-        ("m5.4xlarge", "not enough"),
-        ("m5.8xlarge", "enough"),
-    ]
-
-
-def test_a_burst_of_a_machine_may_be_enough() -> None:
-    assert machines("m5.large", needs(10_000)) == [("m5.large", "maybe"), ("m5.2xlarge", "enough")]
+@pytest.mark.parametrize(
+    ("name", "iops", "expected"),
+    [
+        ("m5.4xlarge", 1000, [("m5.4xlarge", "enough")]),
+        ("m5.4xlarge", 20_000, [("m5.4xlarge", "not enough"), ("m5.8xlarge", "enough")]),
+        ("m5.large", 10_000, [("m5.large", "maybe"), ("m5.2xlarge", "enough")]),
+    ],
+)
+def test_machines_of_the_family(name: str, iops: int, expected: list[tuple[str, str]]) -> None:
+    assert machines(name, needs(iops)) == expected
 
 
 def test_a_family_that_is_never_enough_shows_its_best() -> None:
@@ -167,7 +142,4 @@ def test_a_family_that_is_never_enough_shows_its_best() -> None:
 
 
 def test_a_machine_whose_limits_are_written_out_has_no_family() -> None:
-    rules = load_machine_rules("aws")
-    assert rules is not None
-    [shared] = shared_limits(MachineChoice(rules, read_machine(rules, "m5.large", None)), None)
-    assert len(machine_outcomes(shared, (), "", needs(10**6))) == 1
+    assert len(machines("m5.large", needs(10**6), has_family=False)) == 1

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.api.credits_document import CreditsDocument, credits_document
+from disksla.api.disks_document import CreditsDocument, credits_document
 from disksla.credits import CreditLevel
 
 HALF = CreditsDocument(

@@ -7,9 +7,11 @@ import pytest
 from disksla.cli import main
 from disksla.limits.catalog import load_catalog
 
+Captured = pytest.CaptureFixture[str]
+
 
 def test_catalog_table_fits_in_80_columns(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["catalog"]) == 0
@@ -19,7 +21,7 @@ def test_catalog_table_fits_in_80_columns(
     assert listed == [row.id for row in load_catalog().rows]
 
 
-def test_catalog_of_a_provider(capsys: pytest.CaptureFixture[str]) -> None:
+def test_catalog_of_a_provider(capsys: Captured) -> None:
     assert main(["catalog", "vk", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {row["provider"] for row in rows} == {"vk"}
@@ -27,7 +29,7 @@ def test_catalog_of_a_provider(capsys: pytest.CaptureFixture[str]) -> None:
     assert "unknown provider 'acme'; expected alibaba, aws," in capsys.readouterr().err
 
 
-def test_catalog_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_catalog_json(capsys: Captured) -> None:
     assert main(["catalog", "--json"]) == 0
     printed = capsys.readouterr().out
     rows = {row["id"]: row for row in json.loads(printed)}

@@ -12,6 +12,8 @@ from disksla.units import GIB
 from support import ttar
 from support.sysfs_tree import add_device
 
+Captured = pytest.CaptureFixture[str]
+
 SERIAL = "6ea73b81-555e-4a74-9"
 MOUNTINFO = "22 1 254:1 / / rw - ext4 /dev/vda1 rw\n30 22 254:16 / /data rw - xfs /dev/vdb rw\n"
 
@@ -64,7 +66,7 @@ def flags_of_host(name: str, directory: Path) -> list[str]:
     ]
 
 
-def test_entry_by_volume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_entry_by_volume(tmp_path: Path, capsys: Captured) -> None:
     config = tmp_path / "disksla.yml"
     config.write_text("disks:\n  - {match: {volume: 12}, terms: azure.premium-ssd}\n")
     flags = flags_of_host("azure", tmp_path)
@@ -91,7 +93,7 @@ def test_discover(
     flags: list[str],
     config: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Captured,
     golden: Callable[[Path, str], None],
 ) -> None:
     match name:
@@ -122,7 +124,7 @@ def test_discover(
     ],
 )
 def test_explain_has_reason_and_arithmetic(
-    device: str, flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
+    device: str, flags: list[str], config: Path, capsys: Captured
 ) -> None:
     assert main(["explain", "--duration=300ms", device, *flags, f"--config.file={config}"]) == 0
     out = capsys.readouterr().out
@@ -137,9 +139,7 @@ def test_explain_has_reason_and_arithmetic(
     assert "https://" in out
 
 
-def test_explain_has_load_of_probes(
-    flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_has_load_of_probes(flags: list[str], config: Path, capsys: Captured) -> None:
     config.write_text(
         config.read_text()
         + "probes: [{kind: read-latency, disks: [vdb]}, {kind: write-latency, disks: [vdc]}]\n"
@@ -152,9 +152,7 @@ def test_explain_has_load_of_probes(
     assert "write-latency" not in out
 
 
-def test_explain_custom_terms(
-    flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_custom_terms(flags: list[str], config: Path, capsys: Captured) -> None:
     assert main(["explain", "--duration=300ms", "vda1", *flags, f"--config.file={config}"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "written out in the configuration" in out
@@ -163,16 +161,14 @@ def test_explain_custom_terms(
     assert "8000 I/Os, 4.71 s at the burst rate, 26.7 s to refill" in out
 
 
-def test_explain_unmonitored_disk(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_unmonitored_disk(flags: list[str], capsys: Captured) -> None:
     assert main(["explain", "--duration=300ms", "loop0", *flags]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "monitored no: loop device" in out
     assert "no entry of the configuration or of terms.d matches" in out
 
 
-def test_explain_unknown_device_lists_known_ones(
-    flags: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_unknown_device_lists_known_ones(flags: list[str], capsys: Captured) -> None:
     assert main(["explain", "--duration=300ms", "/dev/sda", *flags]) == 2
     assert (
         capsys.readouterr().err
@@ -182,7 +178,7 @@ def test_explain_unknown_device_lists_known_ones(
 
 
 def test_discover_reports_bad_configuration(
-    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flags: list[str], tmp_path: Path, capsys: Captured
 ) -> None:
     path = tmp_path / "bad.yml"
     path.write_text("sampling: {interval: 1}\n")
@@ -190,14 +186,12 @@ def test_discover_reports_bad_configuration(
     assert f"{path}:1: sampling.interval: '1' has no unit" in capsys.readouterr().err
 
 
-def test_check_config_of_good_file(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_config_of_good_file(config: Path, capsys: Captured) -> None:
     assert main(["check-config", str(config)]) == 0
     assert capsys.readouterr().out == f"{config}: good: 2 disks, 0 probes\n"
 
 
-def test_size_in_the_gb_of_the_provider(
-    flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_size_in_the_gb_of_the_provider(flags: list[str], config: Path, capsys: Captured) -> None:
     config.write_text(config.read_text().replace("300GiB", "300GB"))
     assert main(["check-config", str(config)]) == 0
     note = f"{config}: note: disks[0]: Yandex Cloud writes GB for GiB: 300GB is 300 GiB\n"
@@ -207,7 +201,7 @@ def test_size_in_the_gb_of_the_provider(
 
 
 def test_check_config_names_an_entry_that_is_shadowed_on_any_machine(
-    config: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, capsys: Captured
 ) -> None:
     config.write_text(
         config.read_text() + "  - {match: {device: vda1, model: x}, terms: vk.ceph-ssd}\n"
@@ -217,9 +211,7 @@ def test_check_config_names_an_entry_that_is_shadowed_on_any_machine(
     assert note in capsys.readouterr().out
 
 
-def test_check_config_of_web_configuration(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_config_of_web_configuration(config: Path, tmp_path: Path, capsys: Captured) -> None:
     web = tmp_path / "web.yml"
     web.write_text("rate_limit: {interval: 1s, burst: 5}\n")
     assert main(["check-config", str(config), f"--web.config.file={web}"]) == 0
@@ -236,16 +228,14 @@ def test_check_config_of_web_configuration(
     ]
 
 
-def test_check_config_needs_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_config_needs_a_file(capsys: Captured) -> None:
     assert main(["check-config"]) == 2
     assert (
         "nothing to check: no /etc/disksla/disksla.yml; expected FILE" in capsys.readouterr().err
     )
 
 
-def test_check_config_prints_a_line_per_problem(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_config_prints_a_line_per_problem(tmp_path: Path, capsys: Captured) -> None:
     path = tmp_path / "bad.yml"
     path.write_text("sampling: {interval: 1}\nprobes: [{kind: none}]\n")
     assert main(["check-config", str(path)]) == 2

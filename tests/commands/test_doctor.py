@@ -71,12 +71,14 @@ BROKEN = machine(
     now_s=NOW_S,
 )
 
+Captured = pytest.CaptureFixture[str]
+
 
 @pytest.mark.parametrize(("name", "facts"), [("healthy", machine()), ("broken", BROKEN)])
 def test_output_at_80_columns(
     name: str,
     facts: MachineFacts,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Captured,
     monkeypatch: pytest.MonkeyPatch,
     golden: Callable[[Path, str], None],
 ) -> None:
@@ -89,7 +91,7 @@ def test_output_at_80_columns(
     assert "\x1b" not in out
 
 
-def test_names_of_disks_do_not_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_of_disks_do_not_control_the_terminal(capsys: Captured) -> None:
     bad = msgspec.structs.replace(DISK, serial="\x1b[2Jx", volume=None)
     print_results(list(examine(machine(disks=(bad,), configuration=configured("")))))
     out = capsys.readouterr().out
@@ -138,7 +140,7 @@ class Checks:
 
 
 @pytest.fixture
-def run(flags: list[str], capsys: pytest.CaptureFixture[str]) -> Callable[..., Checks]:
+def run(flags: list[str], capsys: Captured) -> Callable[..., Checks]:
     def run_doctor(*more: str, status: int = 1) -> Checks:
         assert main(["doctor", "--json", *flags, *more]) == status
         return Checks(capsys.readouterr().out)
@@ -293,9 +295,7 @@ def test_files_that_the_user_of_the_unit_may_not_read(
     assert checks.of("state.directory") == [(str(tmp_path / "state"), "wrong")]
 
 
-def test_other_machines_are_not_asked(
-    flags: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_machines_are_not_asked(flags: list[str], capsys: Captured) -> None:
     assert main(["doctor", *flags, "--url=http://192.0.2.1:10056"]) == 2
     assert "expected an address of this machine" in capsys.readouterr().err
 

@@ -12,8 +12,7 @@ import pytest
 from disksla.api import DiskDocument
 from disksla.api.disks_document import disks_document
 from disksla.cli import main
-from disksla.commands._recent import RecentDisks
-from disksla.commands._recent_text import print_recent
+from disksla.commands._recent import RecentDisks, print_recent
 from disksla.config import ConfigurationText
 from disksla.history import History
 from disksla.history.past import HistoryView

@@ -9,17 +9,19 @@ import pytest
 
 from disksla.cli import main
 
+Captured = pytest.CaptureFixture[str]
+
 Page = Callable[..., str]
 
 
-def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+def document(capsys: Captured, *arguments: str) -> dict[str, Any]:
     assert main(["limits", *arguments, "--json"]) == 0
     printed: dict[str, Any] = json.loads(capsys.readouterr().out)
     return printed
 
 
 @pytest.fixture
-def page(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Page:
+def page(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> Page:
     """Return a function that returns the output on a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -30,7 +32,7 @@ def page(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return shown
 
 
-def test_bandwidth_is_called_throughput_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bandwidth_is_called_throughput_too(capsys: Captured) -> None:
     gp3 = ("aws.gp3", "1TiB", "--iops", "4000")
     assert document(capsys, *gp3, "--throughput", "250MiB/s") == document(
         capsys, *gp3, "--bandwidth", "250MiB/s"
@@ -38,7 +40,7 @@ def test_bandwidth_is_called_throughput_too(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("terms", ["gcp.pd-ssd", "gcp.hyperdisk-balanced", "yandex.network-ssd"])
-def test_some_providers_write_gb_for_gib(terms: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_some_providers_write_gb_for_gib(terms: str, capsys: Captured) -> None:
     sizes = {document(capsys, terms, size)["size_bytes"] for size in ("100GB", "100GiB")}
     assert sizes == {100 * 2**30}
 
@@ -78,11 +80,7 @@ GP3 = "aws.gp3 1TiB --iops 16000 --bandwidth 500MiB/s"
     }.items(),
 )
 def test_text_and_json(
-    name: str,
-    arguments: str,
-    page: Page,
-    capsys: pytest.CaptureFixture[str],
-    golden: Callable[[Path, str], None],
+    name: str, arguments: str, page: Page, capsys: Captured, golden: Callable[[Path, str], None]
 ) -> None:
     text = "\n".join(line.rstrip() for line in page(*arguments.split()).splitlines())
     assert all(len(line) <= 80 or "https://" in line for line in text.splitlines())
@@ -106,10 +104,7 @@ def test_text_and_json(
     ],
 )
 def test_limits_json_with_effective_iops(
-    capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, ...],
-    promise: float | None,
-    enforced: float | None,
+    capsys: Captured, arguments: tuple[str, ...], promise: float | None, enforced: float | None
 ) -> None:
     printed = document(capsys, *arguments)
     assert printed["effective_iops"] == pytest.approx(promise, abs=0.005)
@@ -155,7 +150,7 @@ def test_limits_json_with_effective_iops(
     ],
 )
 def test_limits_rejects_invalid_arguments(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+    capsys: Captured, arguments: tuple[str, ...], message: str
 ) -> None:
     assert main(["limits", *arguments]) == 2
     printed = capsys.readouterr()

@@ -14,6 +14,8 @@ from disksla.prometheus import Period
 from support.report_api import Api, serving
 from support.report_series import DiskSeries, Server
 
+Captured = pytest.CaptureFixture[str]
+
 PERIOD = ("--from", "2026-10-01", "--to", "2026-10-01T01:00:00Z")
 
 
@@ -27,7 +29,7 @@ def api() -> Iterator[Api]:
         yield api
 
 
-def test_all_outputs(api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_outputs(api: Api, tmp_path: Path, capsys: Captured) -> None:
     files = {name: tmp_path / f"report.{name}" for name in ("html", "csv")}
     options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
     command = ["report", "--prometheus", api.address + "/", *PERIOD, *options]
@@ -58,14 +60,12 @@ def test_period_up_to_now() -> None:
         (("--last", "long"), "expected a duration"),
     ],
 )
-def test_period_that_is_not_one(
-    options: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_period_that_is_not_one(options: tuple[str, ...], expected: str, capsys: Captured) -> None:
     assert main(["report", "--prometheus", "http://127.0.0.1:1", *options]) == 2
     assert expected in capsys.readouterr().err
 
 
-def test_json(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json(api: Api, capsys: Captured) -> None:
     command = ["report", "--prometheus", api.address, *PERIOD, "--json", "--objective", "70"]
     assert main(command) == 0
     report = json.loads(capsys.readouterr().out)
@@ -73,7 +73,7 @@ def test_json(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     assert report["disks"][0]["totals"]["noncompliant_s"] == 120
 
 
-def test_nothing_was_tested(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_was_tested(api: Api, capsys: Captured) -> None:
     api.answers.series = DiskSeries().series
     idle = DiskSeries()
     idle.scrape()
@@ -115,18 +115,14 @@ def test_secrets_are_read_from_files(
         (["--from", "x"], "found --from 'x'; expected a date such as 2026-10-01"),
     ],
 )
-def test_failures(
-    api: Api, capsys: pytest.CaptureFixture[str], options: list[str], message: str
-) -> None:
+def test_failures(api: Api, capsys: Captured, options: list[str], message: str) -> None:
     assert main(["report", "--prometheus", api.address, *PERIOD, *options]) == 2
     problem = capsys.readouterr().err
     assert message in problem
     assert "secret" not in problem
 
 
-def test_an_empty_secret_is_a_problem(
-    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_secret_is_a_problem(api: Api, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "secret"
     file.write_text("\n")
     file.chmod(stat.S_IRUSR)

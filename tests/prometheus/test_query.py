@@ -11,7 +11,6 @@ from disksla.prometheus.query import (
     Server,
     find_series,
     quoted,
-    read_instant,
     read_samples,
     read_steps,
     selector,
@@ -58,9 +57,6 @@ def test_samples_that_are_junk_are_a_problem() -> None:
     [series], _ = answered(read_samples(SERVER, "up", 0, 60), [matrix(junk)])
     with pytest.raises(ExchangeError, match="the answer is not that of the API"):
         list(series.samples())
-    vector = reply({"data": {"result": [{"metric": {}, "value": [1, "many"]}]}})
-    with pytest.raises(ExchangeError, match="the answer is not that of the API"):
-        answered(read_instant(SERVER, "up", 1), [vector])
 
 
 def test_a_long_range_is_divided() -> None:
@@ -73,15 +69,12 @@ def test_a_long_range_is_divided() -> None:
     assert ends == [f"0&end={last_s - 60}&step=60", f"{last_s}&end={last_s}&step=60"]
 
 
-def test_labels_and_instant_values() -> None:
+def test_labels() -> None:
     labels, [request] = answered(
         find_series(SERVER, "up", 1, 2), [reply({"data": [{"__name__": "up"}]})]
     )
     assert labels == [{"__name__": "up"}]
     assert request.url.endswith("/api/v1/series?match%5B%5D=up&start=1&end=2")
-    vector = reply({"data": {"result": [{"metric": {"a": "b"}, "value": [1, "0.5"]}]}})
-    [found], _ = answered(read_instant(SERVER, "up", 1), [vector])
-    assert found == ({"a": "b"}, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import msgspec
 from hypothesis import strategies as st
 
-from disksla.api.credits_document import CreditsDocument
 from disksla.api.disks_document import (
     ChartsDocument,
+    CreditsDocument,
     DisksDocument,
     LiveDiskDocument,
     MachineLimitDocument,

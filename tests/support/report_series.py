@@ -111,8 +111,6 @@ class Server:
 
     def _query(self, asked: Mapping[str, str]) -> Response:
         matching, _, window = asked["query"].rpartition("[")
-        if asked["query"].startswith("sum("):
-            return _success({"resultType": "vector", "result": []})
         end_s = float(asked["time"])
         start_s = end_s - float(window.removesuffix("s]"))
         found = []

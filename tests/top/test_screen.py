@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.api.disks_document import DisksDocument, MachineLimitDocument
-from disksla.top import Look, Size, View, block, in_ascii, place_of, press, screen
+from disksla.top import Look, block, in_ascii
 from disksla.top.line import Line, cells
 from disksla.top.order import SORT_KEYS, SortKey, listed
-from disksla.top.screen import current
+from disksla.top.screen import current, place_of, screen
+from disksla.top.view import Size, View, press
 from disksla.verdict import SHOWN_WORDS
 from support.documents import HOSTILE, disk, disks_documents, document, used, with_credits
 from support.examples import scaled
@@ -208,7 +209,7 @@ def test_screens(golden: Callable[[Path, str], None]) -> None:
         "no answer": (one, View(), Size(80, 4), LATE),
         "filter": (one, View(filter="vd"), Size(80, 4), LOOK),
         "typing a filter": (one, View(filter="v", is_typing=True), Size(80, 4), LOOK),
-        "filter without a disk": (one, View(filter="zz"), Size(80, 5), LOOK),
+        "filter without a disk": (one, View(filter="zz"), Size(80, 12), LOOK),
         "no disk": (document(), View(), Size(80, 5), LOOK),
         "help": (document(), View(is_help=True), Size(100, 60), LOOK),
         "help in ASCII": (document(), View(is_help=True), Size(100, 60), PLAIN),

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from disksla.top.columns import number, percent
 from disksla.top.line import Line, Span, cells, clean, fit, fit_line, wrap
-from disksla.top.strip import BLOCKS, LETTERS, curve, strip
+from disksla.top.look import BLOCKS, LETTERS, curve, strip
 from disksla.verdict import VERDICTS, Verdict
 from support.documents import HOSTILE
 from support.examples import scaled

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.top import Keys, View, press
+from disksla.top.keys import Keys
 from disksla.top.order import SORT_KEYS
-from disksla.top.view import LONGEST_FILTER, Place
+from disksla.top.view import LONGEST_FILTER, Place, View, press
 from support.examples import scaled
 
 NAMES = ("vda", "vdb", "vdc", "vdd")

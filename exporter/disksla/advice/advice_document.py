@@ -33,7 +33,7 @@ def advice_document(advice: Advice) -> dict[str, Any]:
         "currency": advice.prices and advice.prices.currency,
         "machine": [
             {
-                "group": machine.outcomes[0].group,
+                "group": machine.shared.name,
                 "devices": machine.devices,
                 "disk_iops": _finite(machine.disk_iops),
                 "machines": [

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from disksla.advice.advice import Advice, MachineAdvice
+from disksla.advice.advice import Advice, MachineAdvice, MachineOutcome
 from disksla.advice.closed_loop import ClosedLoop
-from disksla.advice.closed_loop_text import loop_sentence, steps_table, waits_text
-from disksla.advice.machines import MachineOutcome
 from disksla.advice.search import Candidate, Outcome
 from disksla.advice.simulation import ShareRange
 from disksla.config import CUSTOM_TERMS
@@ -27,29 +25,31 @@ _TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
 def print_advice(advice: Advice) -> None:
     """Print a table of all disks that were tried, and what is enough in sentences."""
     console = SafeConsole()
-    demand = advice.needs.demand
-    console.print(
-        f"{', '.join(advice.devices)}, {named(advice.present.candidate)}:"
-        f" {format_duration(demand.seconds)} recorded, throttled for"
-        f" {format_percent(demand.throttled_share)} of the time"
-    )
-    console.print()
-    if demand.loop is not None:
-        console.print(loop_sentence(demand.loop))
+    for part in _parts(advice):
+        console.print(part)
         console.print()
-        console.print(steps_table(demand.loop))
-        console.print()
-    if advice.outcomes or demand.loop is None:
-        console.print(_table(advice))
-        console.print()
-    for machine in advice.machine if demand.loop is None else ():
-        console.print(_machine_table(machine))
-        console.print()
-    for sentence in sentences(advice):
+    for sentence in _sentences(advice):
         console.print(sentence)
 
 
-def sentences(advice: Advice) -> Iterator[str]:
+def _parts(advice: Advice) -> Iterator[str | Table]:
+    """Yield what stands before the sentences."""
+    demand = advice.needs.demand
+    yield (
+        f"{', '.join(advice.devices)}, {_named(advice.present.candidate)}:"
+        f" {format_duration(demand.seconds)} recorded, throttled for"
+        f" {format_percent(demand.throttled_share)} of the time"
+    )
+    if demand.loop is not None:
+        yield _loop_sentence(demand.loop)
+        yield _steps_table(demand.loop)
+    if advice.outcomes or demand.loop is None:
+        yield _table(advice)
+    if demand.loop is None:
+        yield from map(_machine_table, advice.machine)
+
+
+def _sentences(advice: Advice) -> Iterator[str]:
     """Yield what is enough or the next step, and what is not known."""
     loop = advice.needs.demand.loop
     yield from _of_demand(advice) if loop is None else _of_loop(advice, loop)
@@ -68,20 +68,20 @@ def sentences(advice: Advice) -> Iterator[str]:
 
 def _of_loop(advice: Advice, loop: ClosedLoop) -> Iterator[str]:
     """Yield what halves the waiting of a closed loop."""
-    step, now = advice.next_step, waits_text(loop, loop.served_iops)
+    step, now = advice.next_step, _waits_text(loop, loop.served_iops)
     if step is None:
         iops = 2 * loop.served_iops
         more = f"a limit of {format_count(iops)} IOPS"
         if advice.outcomes:
             yield f"No disk of this provider halves the waiting; {more} does."
         else:
-            yield f"Next step: {more}; a request waits {waits_text(loop, iops)}, not {now}."
+            yield f"Next step: {more}; a request waits {_waits_text(loop, iops)}, not {now}."
         return
     iops = step.performance_iops
     cost = _price(advice, step)
     yield (
-        f"Next step: {named(step.candidate)}{cost and f', for {cost} per month'}; a request waits"
-        f" {waits_text(loop, iops)}, not {now}, and up to"
+        f"Next step: {_named(step.candidate)}{cost and f', for {cost} per month'}; a request waits"
+        f" {_waits_text(loop, iops)}, not {now}, and up to"
         f" {format_count(loop.served(iops).most)} are served per second."
     )
     for machine in advice.machine:
@@ -89,25 +89,63 @@ def _of_loop(advice: Advice, loop: ClosedLoop) -> Iterator[str]:
         yield from _first_to_throttle(machine, step, name)
 
 
+def _loop_sentence(loop: ClosedLoop) -> str:
+    """Return what was seen of a closed loop."""
+    free = (
+        f"; without throttling it takes {format_duration(loop.service_s)} or more"
+        if loop.service_s
+        else ""
+    )
+    return (
+        f"This is a closed loop: {format_count(loop.inflight)} requests are in flight while the"
+        f" disk is throttled, and {format_count(loop.served_iops)} are served per second. So a"
+        f" request takes {format_duration(loop.request_s)}{free}."
+    )
+
+
+def _steps_table(loop: ClosedLoop) -> Table:
+    """Return what each doubling of the limit changes."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("limit, IOPS", "served per second", "a request waits"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for number, iops in enumerate(loop.steps()):
+        least, most = map(format_count, loop.served(iops))
+        table.add_row(
+            format_count(iops) + ("" if number else " (now)"),
+            least if least == most else f"{least} to {most}",
+            _waits_text(loop, iops),
+        )
+    return table
+
+
+def _waits_text(loop: ClosedLoop, iops: float) -> str:
+    """Return how long a request waits for a limiter under a limit."""
+    waits_s = loop.waits_s(iops)
+    text = format_duration(waits_s)
+    if iops < loop.served_iops:
+        return f"{text} or more"
+    return f"up to {text}" if iops > loop.served_iops and waits_s else text
+
+
 def _of_demand(advice: Advice) -> Iterator[str]:
     """Yield what is enough, what may be, and what is not known."""
     present = advice.present
     type_name = present.candidate.terms
     own, least = advice.least("enough", of_own_type=True), advice.least("enough")
-    as_it_is = f"as it is, it would be throttled for {share_text(present.share)} of the time"
+    as_it_is = f"as it is, it would be throttled for {_share_text(present.share)} of the time"
     if present.answer == "enough":
         yield "The disk is enough as it is."
     elif own is not None:
-        yield f"Enough: {named(own.candidate)}; {as_it_is}."
+        yield f"Enough: {_named(own.candidate)}; {as_it_is}."
     else:
         title = _TITLES.get(type_name, type_name)
         yield f"No {title} of this size or larger is certain to be enough; {as_it_is}."
     if least is not None and least is not own:
-        yield f"Least performance of all types that is enough: {named(least.candidate)}."
+        yield f"Least performance of all types that is enough: {_named(least.candidate)}."
     maybe = advice.least("maybe", of_own_type=True)
     if maybe is not None and maybe.answer == "maybe" and maybe is not present:
-        share = share_text(maybe.share)
-        yield f"Perhaps enough: {named(maybe.candidate)}, throttled for {share} of the time."
+        share = _share_text(maybe.share)
+        yield f"Perhaps enough: {_named(maybe.candidate)}, throttled for {share} of the time."
     limited_share = advice.needs.demand.limited_share
     if limited_share:
         yield (
@@ -117,7 +155,7 @@ def _of_demand(advice: Advice) -> Iterator[str]:
         )
     for machine in advice.machine:
         chosen = present if present.answer == "enough" else own or least
-        of = f", over {machine.outcomes[0].title}," if len(advice.machine) > 1 else ""
+        of = f", over {machine.shared.title}," if len(advice.machine) > 1 else ""
         yield from _machine_sentences(machine, chosen, of)
 
 
@@ -133,7 +171,7 @@ def _machine_sentences(
     yield from _first_to_throttle(advice, chosen, name)
     if present.answer == "enough":
         return
-    share = f"for {share_text(present.share)} of the time"
+    share = f"for {_share_text(present.share)} of the time"
     enough = next((each for each in advice.outcomes if each.answer == "enough"), None)
     if enough is not None:
         yield f"Enough of a machine: {enough.machine}; the {name} would throttle {share}."
@@ -149,7 +187,7 @@ def _first_to_throttle(advice: MachineAdvice, chosen: Outcome | None, name: str)
         )
 
 
-def share_text(share: ShareRange) -> str:
+def _share_text(share: ShareRange) -> str:
     """Return a range of shares, such as '12 to 31 %'."""
     least, most = (format_percent(each) for each in share)
     if least == most:
@@ -157,7 +195,7 @@ def share_text(share: ShareRange) -> str:
     return f"{least.removesuffix(' %') if not least.startswith('under') else least} to {most}"
 
 
-def named(candidate: Candidate) -> str:
+def _named(candidate: Candidate) -> str:
     """Return a disk in words, such as 'aws.gp3, 200 GiB, with 4200 IOPS'."""
     name = _TITLES.get(candidate.terms, candidate.terms)
     text = f"{name}, {format_size(candidate.size_bytes)}"
@@ -196,7 +234,7 @@ def _table(advice: Advice) -> Table:
         name = candidate.terms.partition(".")[2] or _TITLES.get(candidate.terms, candidate.terms)
         cells = _outcome_cells(outcome)
         if loop is not None:
-            cells = cells[0], waits_text(loop, outcome.performance_iops)
+            cells = cells[0], _waits_text(loop, outcome.performance_iops)
         table.add_row(
             f"{name} (now)" if outcome is advice.present else name,
             format_size(candidate.size_bytes),
@@ -211,13 +249,13 @@ def _machine_table(advice: MachineAdvice) -> Table:
     table = _empty_table("machine", "disks", "limit over", "throttled", "answer")
     for outcome in advice.outcomes:
         machine = outcome.machine or "this machine"
-        devices = str(len(advice.devices))
-        table.add_row(machine, devices, outcome.title, *_outcome_cells(outcome))
+        cells = _outcome_cells(outcome)
+        table.add_row(machine, str(len(advice.devices)), advice.shared.title, *cells)
     return table
 
 
 def _outcome_cells(outcome: Outcome | MachineOutcome) -> tuple[str, ...]:
-    return format_count(outcome.performance_iops), share_text(outcome.share), outcome.answer
+    return format_count(outcome.performance_iops), _share_text(outcome.share), outcome.answer
 
 
 def _empty_table(*names: str) -> Table:

@@ -1,16 +1,16 @@
 """What the daemon says as JSON, and the client that asks it.
 
-- `disks_document`, `credits_document`: what it says.
+- `disks_document`: what it says.
 - `refusals`: what another answer means.
 - `daemon_client`: asks the daemon of this machine.
 """
 
-from disksla.api.credits_document import credits_document
 from disksla.api.disks_document import (
     DISKS_PATH,
     DiskDocument,
     DisksDocument,
     LiveDiskDocument,
+    credits_document,
     disk_document,
     disks_document,
 )

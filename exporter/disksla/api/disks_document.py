@@ -1,11 +1,12 @@
 """What the daemon knows of all disks, as JSON: for `disksla explain` and `disksla top`."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from disksla.api.credits_document import CreditsDocument, credits_document
 from disksla.api.disks_query import ALL_DISKS, DisksQuery
+from disksla.credits import CreditLevel
 from disksla.history import (
     COLUMNS,
     RECENT_S,
@@ -24,7 +25,34 @@ from disksla.limits import Rates, TermsSource
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, Snapshot, Traffic
 from disksla.provider_count import explain_provider
 from disksla.text import escape_bytes
+from disksla.units import format_duration, format_percent
 from disksla.verdict import LIMITED_VERDICTS, VERDICTS, LimitKind, Shown, Verdict
+
+
+class CreditsDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """Burst credits of one resource, as shares of the capacity."""
+
+    resource: str
+    ratio: float
+    lower_ratio: float
+    upper_ratio: float
+    exhaustion_s: float | None
+    """Seconds until they are used up at the present load; None while they do not decrease."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known of them; not so at the start."""
+        return self.lower_ratio > 0 or self.upper_ratio < 1
+
+    def describe(self) -> str:
+        """Return how many are left, and for how long, as a sentence."""
+        share, lower, upper = map(format_percent, (self.ratio, self.lower_ratio, self.upper_ratio))
+        empty = (
+            ""
+            if self.exhaustion_s is None
+            else f"; used up in {format_duration(self.exhaustion_s)} at the present load"
+        )
+        return f"Burst credits ({self.resource}): {share}, between {lower} and {upper}{empty}."
 
 
 class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -247,4 +275,15 @@ def disk_document(
         condition=condition,
         consumers=tuple(consumers),
         why_no_consumers=snapshot.why_no_consumers,
+    )
+
+
+def credits_document(level: CreditLevel) -> CreditsDocument:
+    """Return what is known of the credits of one resource."""
+    return CreditsDocument(
+        resource=level.resource,
+        ratio=level.ratio(level.estimate_credits),
+        lower_ratio=level.ratio(level.lower_credits),
+        upper_ratio=level.ratio(level.upper_credits),
+        exhaustion_s=level.exhaustion_s if math.isfinite(level.exhaustion_s) else None,
     )

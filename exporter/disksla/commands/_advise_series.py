@@ -2,38 +2,60 @@
 
 import argparse
 import time
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
-from disksla.advice import (
-    Candidate,
-    Needs,
-    demand_of_scrapes,
-    machine_outcomes,
-    provision_by_limits,
-)
-from disksla.advice.advice import Advice, MachineAdvice
-from disksla.advice.scraped_machine import ScrapedMachine, find_machine_of_disk, read_scrapes
-from disksla.commands._machine_options import chosen_machine
+from disksla.advice import Candidate, Needs, demand_of_scrapes, provision_by_limits
+from disksla.advice.advice import Advice, GroupOnMachine, advice_of
+from disksla.advice.scrapes import SCRAPED
 from disksla.commands._options import parse_size_of_disk
 from disksla.commands._prometheus import period_of, server_of
-from disksla.commands._sold import check_alone, outcomes_of_provider, sold_by_options
+from disksla.commands._provision import check_alone, chosen_machine, sold_by_options
 from disksla.config.settings import AssessmentSettings
 from disksla.config.settings_file import catalog_directory
 from disksla.errors import DiskslaError
-from disksla.limits import (
-    NO_LIMITS,
-    Catalog,
-    MachineChoice,
-    SharedLimits,
-    Terms,
-    derive_limits,
-    shared_limits,
-)
+from disksla.exchange.transport import carry_out
+from disksla.limits import NO_LIMITS, Catalog, MachineChoice, Terms, derive_limits, shared_limits
 from disksla.limits.catalog import load_catalog
 from disksla.limits.machine import Machine, MachineRules, find_machine, machine_of_vcpus
 from disksla.limits.machine_tables import load_machine_rules, read_table
+from disksla.prometheus import (
+    FACTS,
+    DiskName,
+    Facts,
+    Period,
+    Selection,
+    Series,
+    Server,
+    Step,
+    facts_of,
+    find_disks,
+    read_increases,
+    read_steps,
+    selector,
+)
 
 _TOLERANCE = AssessmentSettings().tolerance_ratio
+_WITHIN_S = 600.0
+"""All questions about one disk."""
+_MOST_STEPS, _LEAST_STEP_S = 1000, 60
+_DISK_INFO, _MACHINE_INFO = "disksla_disk_info", "disksla_machine_info"
+
+
+class _ScrapedMachine(NamedTuple):
+    """The disks of one machine, as they were described last."""
+
+    name: DiskName
+    """The disk in question."""
+    disks: Mapping[str, Facts]
+    """By device; that of the disk in question is among them."""
+    machine: str
+    """Machine type, or the number of vCPUs, whose limits are monitored; empty if not known."""
+
+    def titles(self, devices: Iterable[str]) -> list[str]:
+        """Return the instance with each device."""
+        return [f"{self.name.instance} {device}".strip() for device in devices]
 
 
 def advice_of_series(arguments: argparse.Namespace, tolerated_share: float) -> Advice:
@@ -45,53 +67,74 @@ def advice_of_series(arguments: argparse.Namespace, tolerated_share: float) -> A
     period = period_of(arguments, time.time())
     server = server_of(arguments)
     catalog = load_catalog(catalog_directory(arguments.config_file))
-    scraped = find_machine_of_disk(server, arguments.device, period)
+    scraped = _find_machine_of_disk(server, arguments.device, period)
     present = _present(arguments, catalog, scraped)
     terms = catalog[present.terms]
-
     known_limits = present.limits if arguments.terms is None else NO_LIMITS
 
     def needs_of(devices: Iterable[str]) -> Needs:
-        demand = demand_of_scrapes(
-            *(read_scrapes(server, scraped, device, period) for device in devices),
-            limits=known_limits,
-        )
+        steps = (_read_steps(server, scraped.name, device, period) for device in devices)
+        demand = demand_of_scrapes(*steps, limits=known_limits)
         return Needs(demand, tolerated_share, _TOLERANCE)
 
-    devices = _sharing(scraped, terms)
-    needs = needs_of(devices)
-    if not needs.demand.windows:
+    groups = _groups(arguments, scraped, terms)
+    advice = advice_of(catalog, present, _sharing(scraped, terms), needs_of, groups)
+    if not advice.needs.demand.windows:
         raise DiskslaError(
             f"advise failed: found no two scrapes of {scraped.name.title} in this period"
         )
-    found = outcomes_of_provider(catalog, present, needs)
-    machine = []
-    for choice, shared, table in _groups(arguments, scraped, terms):
-        members = _members(scraped, shared.covers or ())
-        of_group = needs if members == devices else needs_of(members)
-        machine.append(
-            MachineAdvice(
-                tuple(map(scraped.title, members)),
-                machine_outcomes(shared, (choice,), table, of_group),
-                needs.performance_iops(shared.limits),
-            )
-        )
-    titles = tuple(map(scraped.title, devices))
-    return Advice(
-        devices=titles,
-        needs=needs,
-        present=found.disks[0],
-        outcomes=found.disks[1:],
-        machine=machine,
-        left_out=found.left_out,
+    return advice._replace(
+        devices=scraped.titles(advice.devices),
+        machine=[each._replace(devices=scraped.titles(each.devices)) for each in advice.machine],
     )
 
 
+def _find_machine_of_disk(server: Server, name: str, period: Period) -> _ScrapedMachine:
+    """Return the one disk of a name, with the others of its machine. Raise DiskslaError."""
+    found = carry_out(find_disks(server, Selection(patterns=(name,)), period), _WITHIN_S)
+    if len(found) != 1:
+        titles = ", ".join(disk.title for disk, _ in found) or "none"
+        raise DiskslaError(f"advise failed: found {titles} for '{name}'; expected one disk")
+    [(disk, _)] = found
+    matching = selector((*FACTS, _MACHINE_INFO), _of_host(disk))
+    step_s = max(_LEAST_STEP_S, -(-period.seconds // _MOST_STEPS))
+    asked = read_steps(server, matching, period.start_timestamp_s, period.end_timestamp_s, step_s)
+    found_series = [each for each in carry_out(asked, _WITHIN_S) if each.values]
+    by_age = sorted(found_series, key=lambda each: each.values[-1][0])
+    machines = [each.metric.get("machine") for each in by_age]
+    disks = {disk.device: Facts(), **_facts_by_device(by_age)}
+    return _ScrapedMachine(disk, disks, next(filter(None, reversed(machines)), ""))
+
+
+def _read_steps(server: Server, disk: DiskName, device: str, period: Period) -> list[Step]:
+    """Return the steps of a disk of the same machine. Raise DiskslaError."""
+    labels = _of_host(disk) | {"device": device}
+    start_s, end_s = period.start_timestamp_s, period.end_timestamp_s
+    return carry_out(read_increases(server, SCRAPED, labels, start_s, end_s), _WITHIN_S)
+
+
+def _of_host(disk: DiskName) -> dict[str, str]:
+    return {name: value for name, value in disk.labels if name != "device"}
+
+
+def _facts_by_device(by_age: Iterable[Series]) -> dict[str, Facts]:
+    """Return the last facts of each disk that has an info."""
+    infos: dict[str, Mapping[str, str]] = {}
+    gauges: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for each in by_age:
+        device = each.metric.get("device", "")
+        if each.name == _DISK_INFO:
+            infos[device] = each.metric
+        else:
+            gauges[device].update((each.name, value) for _, value in each.samples())
+    return {device: facts_of(info, gauges[device]) for device, info in infos.items()}
+
+
 def _present(
-    arguments: argparse.Namespace, catalog: Catalog, scraped: ScrapedMachine
+    arguments: argparse.Namespace, catalog: Catalog, scraped: _ScrapedMachine
 ) -> Candidate:
     """Return the disk as it was sold, by the options or by its series. Raise DiskslaError."""
-    facts, title = scraped.facts, scraped.name.title
+    facts, title = scraped.disks[scraped.name.device], scraped.name.title
     if arguments.terms is None:
         check_alone(arguments)
     terms = catalog.find(facts.terms) if arguments.terms is None else catalog[arguments.terms]
@@ -122,15 +165,15 @@ def _present(
     return Candidate(terms.id, size_bytes, provision, limits)
 
 
-def _sharing(scraped: ScrapedMachine, terms: Terms) -> list[str]:
+def _sharing(scraped: _ScrapedMachine, terms: Terms) -> list[str]:
     """Return the disks that share the limits of a type: the disk in question, and perhaps more."""
     return _members(scraped, (terms.id,) if terms.scope == "machine" else ())
 
 
 def _groups(
-    arguments: argparse.Namespace, scraped: ScrapedMachine, terms: Terms
-) -> list[tuple[MachineChoice, SharedLimits, str]]:
-    """Return the limits of the machine that the disk is under, with the table of its provider.
+    arguments: argparse.Namespace, scraped: _ScrapedMachine, terms: Terms
+) -> list[GroupOnMachine]:
+    """Return the groups of the machine that the disk is in, of which each has a limit.
 
     The machine is that of the options or, without them, the one whose limits were monitored.
     """
@@ -144,7 +187,7 @@ def _groups(
         return []
     choice = MachineChoice(rules, machine)
     return [
-        (choice, shared, table)
+        GroupOnMachine(_members(scraped, shared.covers or ()), shared, (choice,), table)
         for shared in shared_limits(choice, None)
         if terms.id in (shared.covers or ()) and not shared.is_cache
     ]
@@ -161,7 +204,7 @@ def _monitored(rules: MachineRules, table: str, name: str) -> Machine | None:
         return None
 
 
-def _members(scraped: ScrapedMachine, types: Collection[str]) -> list[str]:
+def _members(scraped: _ScrapedMachine, types: Collection[str]) -> list[str]:
     """Return the monitored disks in a group: the disk in question, and those of these types."""
     return [
         device

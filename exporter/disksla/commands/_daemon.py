@@ -5,9 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from disksla.api import DiskDocument, DisksDocument
-from disksla.api.daemon_client import DEFAULT_URL, SOCKET_URL, Access, ask_disks, is_remote
-from disksla.commands._access import add_password_and_ca, password_headers
-from disksla.commands._options import roots_of
+from disksla.api.daemon_client import DEFAULT_URL, SOCKET_URL, Access, ask_disks
+from disksla.commands._options import add_password_and_ca, password_headers, roots_of
 from disksla.errors import DiskslaError
 from disksla.system.roots import Roots
 from disksla.text import escape_bytes, escape_control
@@ -34,11 +33,6 @@ def add_remote_url(
         f" https:// (default: {SOCKET_URL} where this user may use it, else {DEFAULT_URL})",
     )
     add_password_and_ca(parser, "--url")
-
-
-def is_of_another_machine(arguments: argparse.Namespace) -> bool:
-    """Return whether --url names another machine. Raise DiskslaError if it is no URL."""
-    return is_remote(arguments.url)
 
 
 def access_of(arguments: argparse.Namespace) -> Access:

@@ -3,19 +3,16 @@
 import argparse
 
 from disksla.commands._daemon import chosen_disks
-from disksla.commands._recent import from_daemon
-from disksla.commands._recent_text import print_recent
+from disksla.commands._recent import from_daemon, print_recent
 from disksla.console import to_json
 from disksla.errors import DiskslaError
 
 
 def explain_remote(arguments: argparse.Namespace) -> int:
     """Print what the daemon of another machine says; nothing that is known of this one."""
-    if arguments.duration_s is not None:
-        raise DiskslaError("found --duration with --url of another machine; expected one of them")
     recent = from_daemon(arguments)
-    if recent is None:
-        raise DiskslaError("the daemon did not answer")
+    if recent is None:  # a daemon that is named and does not answer is an error
+        raise DiskslaError("found --duration with --url of another machine; expected one of them")
     found = chosen_disks(tuple(recent.disks.values()), arguments.devices)
     disks = {disk.device: disk for disk in found}
     if arguments.json:

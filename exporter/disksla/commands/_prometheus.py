@@ -2,8 +2,13 @@
 
 import argparse
 
-from disksla.commands._access import add_file, add_password_and_ca, password_headers, secret_of
-from disksla.commands._options import parse_option
+from disksla.commands._options import (
+    add_file,
+    add_password_and_ca,
+    parse_option,
+    password_headers,
+    secret_of,
+)
 from disksla.errors import DiskslaError
 from disksla.prometheus import Period, Server, parse_period
 from disksla.units import parse_duration_s

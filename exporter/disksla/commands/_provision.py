@@ -1,10 +1,15 @@
-"""Options for what is chosen beside type and size of a disk: provisioned values and options."""
+"""Options for what a disk was sold as beside type and size, and for its machine."""
 
 import argparse
 import math
+import re
 
+from disksla.advice import Candidate
 from disksla.commands._options import parse_option, parse_optional
-from disksla.limits import Provision
+from disksla.errors import DiskslaError
+from disksla.limits import Provision, Terms, derive_limits
+from disksla.limits.machine import Machine, MachineRules
+from disksla.limits.machine_tables import read_machine
 from disksla.units import parse_bandwidth_bytes_per_second
 
 
@@ -32,6 +37,18 @@ def read_provision(arguments: argparse.Namespace) -> Provision:
     )
 
 
+def sold_by_options(arguments: argparse.Namespace, terms: Terms, size_bytes: int) -> Candidate:
+    """Return the disk of the options. Raise DiskslaError if a value is invalid or missing."""
+    chosen = read_provision(arguments)
+    return Candidate(terms.id, size_bytes, chosen, derive_limits(terms, size_bytes, chosen))
+
+
+def check_alone(arguments: argparse.Namespace) -> None:
+    """Raise DiskslaError if a size or a provisioned value is there without --terms."""
+    if arguments.size is not None or read_provision(arguments) != Provision():
+        raise DiskslaError("found --size or provisioned values; expected them with --terms")
+
+
 def _name_and_value(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals and value):
@@ -54,3 +71,37 @@ def _iops(text: str) -> float:
     if not 0 < iops < math.inf:
         raise ValueError(f"found '{text}'; expected a number above zero, such as 4000")
     return iops
+
+
+def add_machine(parser: argparse.ArgumentParser, what_for: str) -> None:
+    """Add --machine and --vcpus."""
+    machine = parser.add_mutually_exclusive_group()
+    machine.add_argument(
+        "--machine", metavar="TYPE", help=f"machine type, such as m5.large, {what_for}"
+    )
+    machine.add_argument(
+        "--vcpus",
+        metavar="N",
+        help="vCPUs of the machine, where its limits follow from them (yandex)",
+    )
+
+
+def chosen_machine(
+    arguments: argparse.Namespace, terms: Terms, rules: MachineRules | None
+) -> Machine | None:
+    """Return the machine of the options; None without one. Raise DiskslaError if it is unknown."""
+    name, vcpus = arguments.machine, parse_optional("--vcpus", arguments.vcpus, _vcpus)
+    if name is None and vcpus is None:
+        return None
+    if rules is None:
+        raise DiskslaError(
+            "found a machine; expected none: limits of the machines of"
+            f" {terms.provider_name} are not known"
+        )
+    return read_machine(rules, name, vcpus)
+
+
+def _vcpus(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,4}", text):
+        raise ValueError(f"found '{text}'; expected a whole number above zero, such as 4")
+    return int(text)

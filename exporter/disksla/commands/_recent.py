@@ -1,23 +1,28 @@
-"""What disks did lately: as the daemon says, in a sample, or in a recording."""
+"""What disks did lately: as the daemon says, in a sample, or in a recording; and its text."""
 
 import argparse
+import textwrap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
+from rich.text import Text
+
 from disksla.api import DiskDocument, disk_document
 from disksla.commands._context import prepare_sampler
 from disksla.commands._daemon import disks_of_daemon
-from disksla.config import Configuration
-from disksla.console import progress_bar
+from disksla.config import CUSTOM_TERMS, Configuration
+from disksla.console import SafeConsole, progress_bar
 from disksla.history import (
     PeriodSeconds,
     Slot,
     Summary,
+    describe_condition,
     explain,
     explain_who,
     explain_writes,
+    headline,
     joined,
     period_since,
     present_condition,
@@ -27,7 +32,7 @@ from disksla.history import (
 from disksla.history.machine_limit import limits_over, machine_limit
 from disksla.history.past import RECENT_S, most_throttled
 from disksla.history.slot import slot_between, totals_of
-from disksla.limits import SharedLimits
+from disksla.limits import UNKNOWN_TERMS, SharedLimits
 from disksla.pipeline import (
     State,
     Tick,
@@ -37,7 +42,7 @@ from disksla.pipeline import (
     with_named_limits,
 )
 from disksla.provider_count import ProviderSpan
-from disksla.units import format_duration
+from disksla.units import format_duration, format_size
 from disksla.verdict import VERDICTS, LimitKind
 
 SAMPLED_S = 5.0
@@ -45,6 +50,8 @@ _LONGEST_S = 60.0
 """Longest part of a sample or a recording that is described."""
 _LATENCY_S = 5.0
 _ROUNDING_S = 1e-6
+_INDENT = "  "
+_TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
 
 
 RecentSource = Literal["daemon", "sample", "recording"]
@@ -246,3 +253,45 @@ def _latency_s(states: Sequence[State], device: str, since_s: float) -> float | 
         if 0 < seconds <= _LATENCY_S:
             return _slot(state, last, device).latency_s
     return None
+
+
+def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
+    """Print what each disk did: those with problems first, then in the `order` of names."""
+    console = SafeConsole()
+    if not recent.disks:
+        console.print("No disk is monitored; disksla discover shows why.")
+        return
+    places = {name: place for place, name in enumerate(order)}
+    disks = sorted(
+        recent.disks.values(), key=lambda disk: (-disk.bad_s, places.get(disk.device, len(places)))
+    )
+    conditions = {disk.device: disk.conditions() for disk in disks}
+    console.print(headline(conditions, recent.period), style="bold")
+    for disk in disks:
+        facts = [format_size(disk.size_bytes), _TITLES.get(disk.terms, disk.terms)]
+        facts += [f"mounted at {each}" for each in disk.mount_points]
+        console.print()
+        console.print(Text.assemble((disk.device, "bold"), ", ", ", ".join(facts)))
+        console.print(Text(f"{_INDENT}{condition_text(recent, disk)}", "bold"))
+        for sentence in sentences_of(disk):
+            lines = textwrap.wrap(sentence, console.width - len(_INDENT), break_on_hyphens=False)
+            console.print(textwrap.indent("\n".join(lines), _INDENT), soft_wrap=True)
+
+
+def condition_text(recent: RecentDisks, disk: DiskDocument) -> str:
+    """Return what is said of a disk first: now, or in a sample or recording."""
+    when = "Now: " if recent.source == "daemon" else ""
+    return when + describe_condition(disk.condition, disk.load_ratio)
+
+
+def sentences_of(disk: DiskDocument) -> list[str]:
+    """Return what a disk did lately, and its burst credits as far as they are known.
+
+    Of a disk that was throttled, also why it is not known who used it.
+    """
+    sentences = [*disk.sentences, *(each.describe() for each in disk.credits if each.is_known)]
+    if disk.why_no_consumers is not None and disk.throttled_seconds and not disk.consumers:
+        sentences.append(
+            f"Who used the disk is not known: {disk.why_no_consumers} (docs/consumers.md)."
+        )
+    return sentences

@@ -1,31 +1,20 @@
 """`disksla advise`: what would have been enough for a load, by a recording or by series."""
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from disksla.advice import (
-    Candidate,
-    MachineOutcome,
-    Needs,
-    Served,
-    demand_of,
-    machine_outcomes,
-    served_of,
-    together,
-)
-from disksla.advice.advice import Advice, MachineAdvice
+from disksla.advice import Candidate, Needs, Served, demand_of, served_of, together
+from disksla.advice.advice import Advice, GroupOnMachine, advice_of
 from disksla.advice.advice_document import advice_document
 from disksla.advice.advice_text import print_advice
 from disksla.advice.prices import PriceList
 from disksla.commands._advise_series import advice_of_series
 from disksla.commands._context import add_device, recorded_context
-from disksla.commands._machine_options import add_machine
 from disksla.commands._options import add_config_file, parse_option, parse_size_of_disk
 from disksla.commands._prometheus import add_period, add_server
-from disksla.commands._provision import add_provision
-from disksla.commands._sold import check_alone, outcomes_of_provider, sold_by_options
+from disksla.commands._provision import add_machine, add_provision, check_alone, sold_by_options
 from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
 from disksla.config import provision_of
 from disksla.console import to_json
@@ -176,44 +165,32 @@ def _advice(
     state, name = observed.state, disk_state.disk.name
     tolerance_ratio = state.settings.assessment.tolerance_ratio
 
-    def needs_of(devices: Iterable[str]) -> Needs:
+    def needs_of(devices: Sequence[str]) -> Needs:
         served = together(observed.served[each] for each in devices)
         demand = demand_of(served, disk_state.assignment.limits)
         return Needs(demand, tolerated_share, tolerance_ratio)
 
     groups = [group for group in state.groups.values() if name in group.devices]
     of_type = [group.devices for group in groups if group.shared.of_type]
-    devices = of_type[0] if of_type else (name,)
-    needs = needs_of(devices)
-    found = outcomes_of_provider(state.catalog, present, needs)
-    machine = [
-        MachineAdvice(
-            group.devices,
-            _machines(state, group.shared, needs_of(group.devices)),
-            needs.performance_iops(group.shared.limits),
-        )
+    on_machine = [
+        _on_machine(state, group.devices, group.shared)
         for group in groups
         if not group.shared.of_type
     ]
-    return Advice(
-        devices=devices,
-        needs=needs,
-        present=found.disks[0],
-        outcomes=found.disks[1:],
-        machine=machine,
-        left_out=found.left_out,
+    return advice_of(
+        state.catalog, present, of_type[0] if of_type else (name,), needs_of, on_machine
     )
 
 
-def _machines(state: State, shared: SharedLimits, needs: Needs) -> list[MachineOutcome]:
-    """Return what this machine and larger ones would have done to the load of a group."""
+def _on_machine(state: State, devices: Sequence[str], shared: SharedLimits) -> GroupOnMachine:
+    """Return a group of disks with the machine that is configured."""
     choices = tuple(
         choice
         for choice in state.machines
         if any(rule.name == shared.name for rule in choice.rules.groups)
     )
     table = read_table(choices[0].rules) if choices else ""
-    return machine_outcomes(shared, choices, table, needs)
+    return GroupOnMachine(devices, shared, choices, table)
 
 
 def _share(text: str) -> float:

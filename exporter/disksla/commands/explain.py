@@ -12,6 +12,7 @@ import msgspec
 
 from disksla import VERSION
 from disksla.api import DiskDocument
+from disksla.api.daemon_client import is_remote
 from disksla.commands._context import (
     HostContext,
     add_context_arguments,
@@ -19,17 +20,19 @@ from disksla.commands._context import (
     read_context,
     recorded_context,
 )
-from disksla.commands._daemon import add_remote_url, is_of_another_machine
+from disksla.commands._daemon import add_remote_url
 from disksla.commands._explain_remote import explain_remote
 from disksla.commands._options import add_duration
 from disksla.commands._recent import (
     SAMPLED_S,
     RecentDisks,
+    condition_text,
     from_daemon,
     from_recording,
     from_sample,
+    print_recent,
+    sentences_of,
 )
-from disksla.commands._recent_text import condition_text, print_recent, sentences_of
 from disksla.commands.discover import known_document
 from disksla.commands.replay import replay
 from disksla.config import CUSTOM_TERMS, in_order, provision_of
@@ -66,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what all disks did lately, or those that are named, with identity and limits."""
-    if is_of_another_machine(arguments):
+    if is_remote(arguments.url):
         return explain_remote(arguments)
     if arguments.recording is None:
         host = read_context(arguments)

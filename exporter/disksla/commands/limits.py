@@ -4,9 +4,8 @@ import argparse
 import math
 from typing import Any
 
-from disksla.commands._machine_options import add_machine, chosen_machine
 from disksla.commands._options import add_config_file, parse_optional, parse_size_of_disk
-from disksla.commands._provision import add_provision, read_provision
+from disksla.commands._provision import add_machine, add_provision, chosen_machine, read_provision
 from disksla.commands.catalog import CONFIG_FILE_HELP
 from disksla.config.settings_file import catalog_directory
 from disksla.console import to_json

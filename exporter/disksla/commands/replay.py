@@ -1,7 +1,10 @@
 """`disksla replay FILE`: run a recording through `advance`, as the daemon does with its ticks."""
 
 import argparse
+import contextlib
+import gzip
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import BufferedReader
@@ -14,7 +17,6 @@ import msgspec
 from rich.table import Table
 
 from disksla.commands._options import add_config_file
-from disksla.commands._recorded_lines import recorded_lines
 from disksla.config import Configuration, SamplingSettings
 from disksla.config.settings_file import parse_text, read_configuration, with_terms_files
 from disksla.console import SafeConsole
@@ -32,9 +34,12 @@ from disksla.pipeline import (
 )
 from disksla.pipeline.recording import decode_header, decode_tick
 from disksla.procfs import SECTOR_BYTES, Counters, difference, to_counters
-from disksla.units import format_count, format_size
+from disksla.units import MIB, format_count, format_size
 from disksla.verdict import VERDICTS
 
+LONGEST_LINE_BYTES = 8 * MIB
+"""A tick of 10,000 disks that are all new has 6 MB; others have kilobytes."""
+_GZIP = b"\x1f\x8b"
 RECORDED_CONFIG_FILE_HELP = "YAML configuration (default: that of the recording)"
 
 
@@ -104,7 +109,7 @@ def replay_opened(file: BufferedReader, configuration: Configuration | None) -> 
 
     Raise DiskslaError, with the line, if it is not a recording, and OSError if it cannot be read.
     """
-    lines = recorded_lines(file)
+    lines = _lines(file)
     header = decode_header(next(lines, b""))
     if configuration is None:
         configuration = parse_text(header.configuration, "line 1")
@@ -119,6 +124,28 @@ def replay_opened(file: BufferedReader, configuration: Configuration | None) -> 
     for number, line in enumerate(lines, start=2):
         state = advance(state, decode_tick(line, number))
         yield state
+
+
+def _lines(file: BufferedReader) -> Iterator[bytes]:
+    """Yield the lines of a recording.
+
+    Raise DiskslaError, with the number of the line, if it is longer than any of a recording or
+    the file is compressed and damaged. Raise OSError if the file cannot be read.
+    """
+    is_compressed = file.peek(len(_GZIP)).startswith(_GZIP)
+    number = 1
+    try:
+        with gzip.open(file) if is_compressed else contextlib.nullcontext(file) as lines:
+            while line := lines.readline(LONGEST_LINE_BYTES + 1):
+                if len(line) > LONGEST_LINE_BYTES:
+                    most = f"at most {LONGEST_LINE_BYTES // MIB} MiB"
+                    raise DiskslaError(f"line {number}: found a longer line; expected {most}")
+                yield line
+                number += 1
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DiskslaError(
+            f"line {number}: cannot uncompress it: {error}; the file is damaged or incomplete"
+        ) from None
 
 
 class _Period(NamedTuple):

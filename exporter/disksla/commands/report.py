@@ -55,11 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="least compliance that counts as compliant (default: the share of the time for which"
         " the provider states the rates, or 100)",
     )
-    parser.add_argument(
-        "--recorded",
-        action="store_true",
-        help="compare with the seconds that the recording rules recorded",
-    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     for option, what in (
         ("--html", "one self-contained page"),
@@ -102,9 +97,7 @@ def _report(arguments: argparse.Namespace) -> Report:
     with progress_bar(len(found)) as progress:
         for name, mount_points in found:
             progress(name.title, 0.0)
-            asked = read_history(
-                server, name, mount_points, period, with_recorded=arguments.recorded
-            )
+            asked = read_history(server, name, mount_points, period)
             disks.append(disk_report(carry_out(asked, _WITHIN_S), basis))
             progress(name.title, 1.0)
     matchers = f"{{{selection.matchers}}}" if selection.matchers else ""

@@ -7,8 +7,7 @@ from pathlib import Path
 from disksla.commands import record
 from disksla.commands._context import add_context_arguments, read_all
 from disksla.commands._options import duration_s
-from disksla.commands._recent import RecentDisks, from_recording, from_sample
-from disksla.commands._recent_text import print_recent
+from disksla.commands._recent import from_recording, from_sample, print_recent
 from disksla.commands.replay import replay
 from disksla.console import SafeConsole
 from disksla.units import format_duration
@@ -36,20 +35,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Sample all disks, and print what they did, and how to send what was seen."""
-    recent = _recorded(arguments) if arguments.output is not None else _sampled(arguments)
+    if arguments.output is None:
+        recent = from_sample(arguments, read_all(arguments))
+    else:
+        named: Mapping[str, object] = {"file": arguments.output}
+        record.run(argparse.Namespace(**vars(arguments), **named))
+        recent = from_recording(list(replay(arguments.output, None)))
     print_recent(recent, list(recent.disks))
     SafeConsole().print(f"\n{_offer(arguments.output, arguments.duration_s)}")
     return 0
-
-
-def _sampled(arguments: argparse.Namespace) -> RecentDisks:
-    return from_sample(arguments, read_all(arguments))
-
-
-def _recorded(arguments: argparse.Namespace) -> RecentDisks:
-    named: Mapping[str, object] = {"file": arguments.output}
-    record.run(argparse.Namespace(**vars(arguments), **named))
-    return from_recording(list(replay(arguments.output, None)))
 
 
 def _offer(file: Path | None, seconds: float) -> str:

@@ -7,26 +7,17 @@
 """
 
 from disksla.prometheus.period import Period, parse_period
-from disksla.prometheus.query import (
-    CHUNK_S,
-    MOST_POINTS,
-    Series,
-    Server,
-    read_instant,
-    read_samples,
-    read_steps,
-    selector,
-)
+from disksla.prometheus.query import MOST_POINTS, Series, Server, read_steps, selector
 from disksla.prometheus.selection import DiskName, Selection, find_disks, parse_matchers
 from disksla.prometheus.step import (
+    DATA_WRITES,
     FACTS,
+    FLUSHES,
     CounterName,
     Facts,
     Key,
-    Scrape,
     Step,
     facts_of,
-    scrapes_of,
-    steps_between,
+    read_increases,
     within,
 )

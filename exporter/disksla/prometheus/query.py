@@ -6,7 +6,7 @@ Thanos Query and VictoriaMetrics have the same API
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -71,7 +71,10 @@ class Series(msgspec.Struct, frozen=True):
     def samples(self) -> Iterable[tuple[float, float]]:
         """Yield time and value of each sample that is a number. Raise ExchangeError for junk."""
         for timestamp_s, text in self.values:
-            value = _number(text)
+            try:
+                value = float(text)
+            except ValueError:
+                raise failure(_WHAT, "invalid", _NOT_THE_API) from None
             if math.isfinite(value):
                 yield timestamp_s, value
 
@@ -86,18 +89,6 @@ class _Result(msgspec.Struct, Generic[_T]):
 
 class _Failure(msgspec.Struct):
     error: str
-
-
-class Instant(NamedTuple):
-    """The value of an expression at one time."""
-
-    metric: dict[str, str]
-    value: float
-
-
-class _Vector(msgspec.Struct):
-    metric: dict[str, str]
-    value: tuple[float, str]
 
 
 def quoted(text: str) -> str:
@@ -166,13 +157,6 @@ def read_steps(
     return found
 
 
-def read_instant(server: Server, expression: str, time_s: int) -> Exchanges[list[Instant]]:
-    """Return the values of an expression at a time. Raise ExchangeError."""
-    response = yield from _get(server, "query", [("query", expression), ("time", str(time_s))])
-    vector = _decoded(response, _Answer[_Result[_Vector]]).data.result
-    return [Instant(each.metric, _number(each.value[1])) for each in vector]
-
-
 def _get(server: Server, name: str, parameters: list[tuple[str, str]]) -> Exchanges[Response]:
     url = f"{server.url}/api/v1/{name}?{query_string(parameters)}"
     request = Request(_WHAT, "api", "GET", url, server.headers, authority=server.authority)
@@ -193,13 +177,6 @@ def _said(response: Response) -> str:
         return msgspec.json.decode(response.body, type=_Failure).error[:_MOST_TEXT]
     except DECODE_ERRORS:
         return ""
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise failure(_WHAT, "invalid", _NOT_THE_API) from None
 
 
 def _decoded(response: Response, kind: type[_T]) -> _T:

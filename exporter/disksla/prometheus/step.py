@@ -11,15 +11,16 @@ from typing import NamedTuple
 
 import msgspec
 
+from disksla.exchange import Exchanges
 from disksla.limits import Rates
-from disksla.prometheus.query import Series
+from disksla.prometheus.query import CHUNK_S, Series, Server, read_samples, selector
 
 Key = tuple[str, str]
 """Name of a counter, and the value of the label that divides it or ''."""
 
 
 class CounterName(StrEnum):
-    """The counters of a disk that are read."""
+    """The counters of a disk that reports are made from."""
 
     VERDICT_SECONDS = "disksla_verdict_seconds_total"
     THROTTLED_SECONDS = "disksla_throttled_seconds_total"
@@ -36,13 +37,21 @@ class CounterName(StrEnum):
     LOAD_COUNT = "disksla_window_load_ratio_count"
 
 
-_NAMES = frozenset(CounterName)
+FLUSHES = "disksla_flushes_completed_total"
+DATA_WRITES = "disksla_data_writes_total"
+_COUNTER_ENDS = ("_total", "_sum", "_count")
 _DIVIDED_BY: Mapping[str, str] = {
     CounterName.VERDICT_SECONDS: "verdict",
     CounterName.THROTTLED_SECONDS: "limit",
     CounterName.SLOW_SECONDS: "than",
 }
-_MAY_BE_ABSENT = {CounterName.IOWAIT_SECONDS, CounterName.WAIT_SECONDS}
+_MAY_BE_ABSENT = {
+    CounterName.IOWAIT_SECONDS,
+    CounterName.WAIT_SECONDS,
+    CounterName.READS,
+    DATA_WRITES,
+}
+"""Not every host has the others; a daemon that has just started has no reads."""
 _INFO = "disksla_disk_info"
 _RATES = {
     "disksla_limit_read_iops": "read_iops",
@@ -82,8 +91,10 @@ class Step(NamedTuple):
     start_s: float
     end_s: float
     increases: Mapping[Key, float]
-    """Those above zero; of counters that not every host has, those of zero too."""
+    """Those above zero; of counters that may be absent, those of zero too."""
     facts: Facts
+    """At the end."""
+    gauges: Mapping[str, float]
     """At the end."""
     is_reset: bool = False
     """The counters started again in between."""
@@ -141,7 +152,7 @@ def scrapes_of(series: Iterable[Series]) -> list[Scrape]:
             scrape = scrapes.get(timestamp_s)
             if scrape is None:
                 scrape = scrapes[timestamp_s] = Scrape(timestamp_s, {}, {}, {})
-            if name in _NAMES:
+            if name.endswith(_COUNTER_ENDS):
                 scrape.counters[key] = value
             elif name == _INFO:
                 scrape.info = each.metric
@@ -171,20 +182,12 @@ def steps_between(scrapes: Iterable[Scrape]) -> list[Step]:
 
 def facts_of(info: Mapping[str, str], gauges: Mapping[str, float]) -> Facts:
     """Return what the labels of an info and the values of gauges say of a disk."""
-    size = gauges.get(_SIZE)
-    return Facts(
-        serial=info.get("serial", ""),
-        model=info.get("model", ""),
-        wwn=info.get("wwn", ""),
-        provider=info.get("provider", ""),
-        terms=info.get("terms", ""),
-        terms_source=info.get("terms_source", ""),
-        machine_type=info.get("machine_type", ""),
-        latency_kind=info.get("latency_kind", ""),
-        size_bytes=None if size is None else int(size),
-        promised=Rates(**{field: gauges.get(name) for name, field in _RATES.items()}),
-        promised_latency_s=gauges.get(_LATENCY),
-    )
+    numbers = {
+        "size_bytes": int(gauges[_SIZE]) if _SIZE in gauges else None,
+        "promised": {field: gauges.get(name) for name, field in _RATES.items()},
+        "promised_latency_s": gauges.get(_LATENCY),
+    }
+    return msgspec.convert({**info, **numbers}, Facts)
 
 
 def _step(before: Scrape, after: Scrape, facts: Facts) -> Step:
@@ -198,20 +201,37 @@ def _step(before: Scrape, after: Scrape, facts: Facts) -> Step:
             increase = value
         elif key in known:
             increase = value - known[key]
+        elif key[1] and value <= elapsed_s + _LATE_S:
+            # Started at 0 in between, as the seconds of a limit that throttles for the first time.
+            increase = value
         else:
-            increase = _appeared(key, value, elapsed_s)
+            continue
         if increase > 0 or key[0] in _MAY_BE_ABSENT:
-            increases[key] = increase
-    return Step(before.timestamp_s, after.timestamp_s, increases, facts, is_reset)
+            increases[key] = max(0.0, increase)
+    return Step(
+        start_s=before.timestamp_s,
+        end_s=after.timestamp_s,
+        increases=increases,
+        facts=facts,
+        gauges=after.gauges,
+        is_reset=is_reset,
+    )
 
 
-def _appeared(key: Key, value: float, elapsed_s: float) -> float:
-    """Return the increase of a counter that was absent at the scrape before.
-
-    A counter of seconds started at 0 in between, as those of limits do that throttle for the first
-    time, unless it has more seconds than have passed. Of others that cannot be said.
-    """
-    return value if key[1] and value <= elapsed_s + _LATE_S else 0.0
+def read_increases(
+    server: Server, names: Iterable[str], labels: Mapping[str, str], start_s: int, end_s: int
+) -> Exchanges[list[Step]]:
+    """Return the steps of a disk in a time, of these metrics. Raise ExchangeError."""
+    matching = selector(names, labels)
+    steps: list[Step] = []
+    last: list[Scrape] = []
+    for chunk_s in range(start_s, end_s, CHUNK_S):
+        chunk_end_s = min(chunk_s + CHUNK_S, end_s)
+        samples = yield from read_samples(server, matching, chunk_s, chunk_end_s)
+        scrapes = [*last, *scrapes_of(samples)]
+        steps += steps_between(scrapes)
+        last = scrapes[-1:]
+    return steps
 
 
 def within(steps: Sequence[Step], start_s: float, end_s: float) -> list[Step]:

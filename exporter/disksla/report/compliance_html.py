@@ -6,7 +6,7 @@ from disksla.html import REPORT_STYLE, HtmlPage
 from disksla.package_files import file_beside
 from disksla.prometheus import Period
 from disksla.report import compliance_wording as wording
-from disksla.report.document import DiskReport, Incident, Part, Report, Slice
+from disksla.report.document import DiskReport, Incident, Part, Report, Slice, ThrottledSpan
 from disksla.text import escape_html
 from disksla.verdict import SHOWN_WORDS, VERDICT_STYLE, VERDICTS
 
@@ -30,7 +30,7 @@ def report_html(report: Report) -> str:
     selection = ""
     if report.selection:
         selection = f"<p>Selected: {escape_html(', '.join(report.selection))}</p>"
-    shown = _described(report)
+    shown = wording.described(report, _MOST_DISKS)
     sections = "\n".join(_disk(number, disk, period) for number, disk in shown)
     notes = "\n".join(f'<p class="soft">{escape_html(note)}</p>' for note in wording.NOTES)
     body = f"""<h1>{escape_html(title)}</h1>
@@ -48,29 +48,17 @@ def _class(is_compliant: bool | None) -> str:  # noqa: FBT001 -- a value, not an
     return {True: "good", False: "bad", None: ""}[is_compliant]
 
 
-def _described(report: Report) -> list[tuple[int, DiskReport]]:
-    """Return the disks that are described one by one, with their numbers."""
-    numbered = list(enumerate(report.disks, 1))
-    if len(numbered) <= _MOST_DISKS:
-        return numbered
-    return [(number, disk) for number, disk in numbered if disk.is_compliant is False]
-
-
 def _disks_table(report: Report, described: set[int]) -> str:
     columns = ("Disk", "Terms", "Tested", "Below or stalled", "Throttled", "Not assessed")
     rows = (
-        _row(
-            (*columns, "Compliance"),
+        (
             _disk_name(number, disk, is_link=number in described),
-            (
-                escape_html(wording.terms_text(disk)),
-                wording.seconds_text(disk.totals.proven_s),
-                wording.seconds_text(disk.totals.noncompliant_s),
-                wording.seconds_text(disk.totals.verdict_seconds["throttled"]),
-                wording.seconds_text(disk.totals.unassessed_s),
-                _compliance(disk),
-            ),
-            2,
+            escape_html(wording.terms_text(disk)),
+            wording.seconds_text(disk.totals.proven_s),
+            wording.seconds_text(disk.totals.noncompliant_s),
+            wording.seconds_text(disk.totals.verdict_seconds["throttled"]),
+            wording.seconds_text(disk.totals.unassessed_s),
+            _compliance(disk),
         )
         for number, disk in enumerate(report.disks, 1)
     )
@@ -96,7 +84,7 @@ def _disk(number: int, disk: DiskReport, period: Period) -> str:
         ("Slow", [wording.slow_text(disk.totals)]),
         ("Burst credits", [wording.credits_text(level, period) for level in disk.credits]),
         ("Verified", [wording.verification_text(each, period) for each in disk.verifications]),
-        ("Provider's own arithmetic", _agreements(disk)),
+        ("Provider's own arithmetic", map(_sentence, wording.agreement_texts(disk))),
     )
     heading = f"{disk.title}, {wording.terms_text(disk)}: {wording.verdict_text(disk)}"
     return f"""<section>
@@ -107,7 +95,7 @@ def _disk(number: int, disk: DiskReport, period: Period) -> str:
 {_chart(disk.slices)}
 {_promises(disk.parts, period)}
 {_incidents(disk.incidents, period)}
-{_throttled(disk, period)}
+{_throttled(disk.throttled_spans, period)}
 {_gaps(disk, period)}
 </section>"""
 
@@ -120,16 +108,6 @@ def _facts(facts: Iterable[tuple[str, Iterable[str]]]) -> str:
         if shown:
             lines.append(f"<dt>{name}</dt><dd>{shown}</dd>")
     return "\n".join(lines)
-
-
-def _agreements(disk: DiskReport) -> Iterator[str]:
-    if disk.allowance is not None:
-        yield _sentence(wording.allowance_text(disk.allowance))
-    if disk.uptime is not None:
-        yield from map(_sentence, wording.uptime_text(disk.uptime))
-    yield from map(_sentence, wording.no_sla_text(disk))
-    if disk.recorded is not None:
-        yield _sentence(wording.recorded_text(disk.recorded, disk.totals))
 
 
 def _sentence(text: str) -> str:
@@ -165,19 +143,16 @@ def _chart(slices: Sequence[Slice]) -> str:
 def _promises(parts: Sequence[Part], period: Period) -> str:
     columns = ("Promised", "From", "To", "Compliance", "Source")
     rows = (
-        _row(
-            columns,
+        (
             _promise(part),
-            (
-                _whole(*period.text(part.start_timestamp_s).split()),
-                _whole(*period.text(part.end_timestamp_s).split()),
-                escape_html(wording.compliance_text(part.totals)),
-                _lines((part.facts.terms, *wording.promise_sources(part, period))),
-            ),
+            _whole(*period.text(part.start_timestamp_s).split()),
+            _whole(*period.text(part.end_timestamp_s).split()),
+            escape_html(wording.compliance_text(part.totals)),
+            _lines((part.facts.terms, *wording.promise_sources(part, period))),
         )
         for part in parts
     )
-    return _part("Promise", _table(columns, rows), is_there=bool(parts))
+    return _part("Promise", _table(columns, rows)) if parts else ""
 
 
 def _promise(part: Part) -> str:
@@ -187,28 +162,25 @@ def _promise(part: Part) -> str:
 
 
 def _incidents(incidents: Sequence[Incident], period: Period) -> str:
-    shown = wording.largest(incidents, _MOST_INCIDENTS)
+    if not incidents:
+        return ""
+    shown = wording.largest(incidents, lambda each: each.noncompliant_s, _MOST_INCIDENTS)
     columns = ("Incident", "Seconds", "Given", "Promised", "Measured")
     rows = (
-        _row(
-            columns,
+        (
             escape_html(wording.incident_times(incident, period)),
-            (
-                _whole(
-                    *wording.incident_seconds(incident),
-                    f"of {wording.seconds_text(incident.proven_s)} tested",
-                ),
-                escape_html(", ".join(wording.given_facts(incident.given))),
-                escape_html(wording.rates_text(incident.promised, incident.promised_latency_s)),
-                _lines(_measured(incident, period)) or "no probes",
+            _whole(
+                *wording.incident_seconds(incident),
+                f"of {wording.seconds_text(incident.proven_s)} tested",
             ),
+            escape_html(", ".join(wording.given_facts(incident.given))),
+            escape_html(wording.rates_text(incident.promised, incident.promised_latency_s)),
+            _lines(_measured(incident, period)) or "no probes",
         )
         for incident in shown
     )
-    rest = len(incidents) - len(shown)
-    note = f'<p class="soft">And {rest} shorter ones, which are in the JSON.</p>' if rest else ""
-    heading = f"Incidents: {len(incidents)}"
-    return _part(heading, _table(columns, rows) + note, is_there=bool(incidents))
+    note = _rest(len(incidents) - len(shown))
+    return _part(f"Incidents: {len(incidents)}", _table(columns, rows) + note)
 
 
 def _measured(incident: Incident, period: Period) -> Iterator[str]:
@@ -217,34 +189,32 @@ def _measured(incident: Incident, period: Period) -> Iterator[str]:
         yield f"last verified {period.text(incident.verification_timestamp_s)}"
 
 
-def _throttled(disk: DiskReport, period: Period) -> str:
-    longest = sorted(
-        disk.throttled_spans,
-        key=lambda span: (-sum(span.throttled_seconds.values()), span.start_timestamp_s),
-    )[:_MOST_SPANS]
-    shown = sorted(longest, key=lambda span: span.start_timestamp_s)
+def _throttled(spans: Sequence[ThrottledSpan], period: Period) -> str:
+    if not spans:
+        return ""
+    shown = wording.largest(spans, lambda each: sum(each.throttled_seconds.values()), _MOST_SPANS)
     columns = ("Throttled from", "To", "By", "iowait meanwhile")
     rows = (
-        _row(
-            columns,
+        (
             period.text(span.start_timestamp_s),
-            (
-                period.text(span.end_timestamp_s),
-                _lines(
-                    f"{wording.limit_text(limit)} {wording.seconds_text(seconds)}"
-                    for limit, seconds in span.throttled_seconds.items()
-                ),
-                "not counted"
-                if span.throttled_iowait_s is None
-                else wording.seconds_text(span.throttled_iowait_s),
+            period.text(span.end_timestamp_s),
+            _lines(
+                f"{wording.limit_text(limit)} {wording.seconds_text(seconds)}"
+                for limit, seconds in span.throttled_seconds.items()
             ),
+            "not counted"
+            if span.throttled_iowait_s is None
+            else wording.seconds_text(span.throttled_iowait_s),
         )
         for span in shown
     )
-    rest = len(disk.throttled_spans) - len(shown)
-    note = f'<p class="soft">And {rest} shorter ones, which are in the JSON.</p>' if rest else ""
-    heading = f"Times throttled: {len(disk.throttled_spans)}"
-    return _part(heading, _table(columns, rows) + note, is_there=bool(shown))
+    note = _rest(len(spans) - len(shown))
+    return _part(f"Times throttled: {len(spans)}", _table(columns, rows) + note)
+
+
+def _rest(number: int) -> str:
+    text = f'<p class="soft">And {number} shorter ones, which are in the JSON.</p>'
+    return text if number else ""
 
 
 def _gaps(disk: DiskReport, period: Period) -> str:
@@ -253,11 +223,11 @@ def _gaps(disk: DiskReport, period: Period) -> str:
     counted = wording.sampling_gaps_text(disk)
     note = f"<p>{escape_html(_sentence(counted))}</p>" if counted else ""
     heading = f"Not assessed: {wording.seconds_text(disk.totals.unassessed_s)}"
-    return _part(heading, listed + note, is_there=True)
+    return _part(heading, listed + note)
 
 
-def _part(heading: str, content: str, *, is_there: bool) -> str:
-    return f"<h3>{heading}</h3>\n{content}" if is_there else ""
+def _part(heading: str, content: str) -> str:
+    return f"<h3>{heading}</h3>\n{content}"
 
 
 def _whole(*texts: str) -> str:
@@ -269,26 +239,23 @@ def _lines(texts: Iterable[str]) -> str:
     return "".join(f"<span>{escape_html(text)}</span>" for text in texts if text)
 
 
-def _table(columns: Sequence[str], rows: Iterable[str], numbers_from: int | None = None) -> str:
+def _table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], numbers_from: int | None = None
+) -> str:
+    """Return a table; all cells are HTML, and the first of a row is its name."""
+    first = len(columns) if numbers_from is None else numbers_from
+    classes = ["" if index < first else ' class="number"' for index in range(len(columns))]
     headings = "".join(
-        f'<th scope="col"{_number(index, numbers_from)}>{column}</th>'
-        for index, column in enumerate(columns)
+        f'<th scope="col"{class_}>{column}</th>'
+        for column, class_ in zip(columns, classes, strict=True)
     )
-    body = "\n".join(rows)
+    body = "\n".join(_row(columns, row, classes) for row in rows)
     return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-def _row(
-    columns: Sequence[str], name: str, cells: Sequence[str], numbers_from: int | None = None
-) -> str:
-    """Return a row; all cells are HTML."""
+def _row(columns: Sequence[str], cells: Sequence[str], classes: Sequence[str]) -> str:
     rest = "".join(
-        f'<td data-label="{columns[index]}"{_number(index, numbers_from)}><div>{cell}</div></td>'
-        for index, cell in enumerate(cells, 1)
+        f'<td data-label="{column}"{class_}><div>{cell}</div></td>'
+        for column, cell, class_ in [*zip(columns, cells, classes, strict=True)][1:]
     )
-    return f'<tr><th scope="row">{name}</th>{rest}</tr>'
-
-
-def _number(index: int, numbers_from: int | None) -> str:
-    is_number = numbers_from is not None and index >= numbers_from
-    return ' class="number"' if is_number else ""
+    return f'<tr><th scope="row">{cells[0]}</th>{rest}</tr>'

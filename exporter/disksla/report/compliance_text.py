@@ -24,7 +24,7 @@ def report_text(report: Report) -> str:
     if report.selection:
         lines += _wrapped(f"selected: {', '.join(report.selection)}")
     lines += ["", *_table(report.disks)]
-    for disk in _described(report):
+    for _, disk in wording.described(report, _MOST_DISKS):
         lines += ["", *_disk(disk, period)]
     lines.append("")
     for note in wording.NOTES:
@@ -33,13 +33,6 @@ def report_text(report: Report) -> str:
         f"Written by disksla {report.disksla_version} from the series of Prometheus."
     )
     return "\n".join(lines) + "\n"
-
-
-def _described(report: Report) -> list[DiskReport]:
-    """Return the disks that are described one by one."""
-    if len(report.disks) <= _MOST_DISKS:
-        return list(report.disks)
-    return [disk for disk in report.disks if disk.is_compliant is False]
 
 
 def _table(disks: Iterable[DiskReport]) -> Iterator[str]:
@@ -84,7 +77,9 @@ def _disk(disk: DiskReport, period: Period) -> Iterator[str]:
     for verification in disk.verifications:
         yield from _fact(f"verified {wording.verification_text(verification, period)}")
     yield from _gaps(disk, period)
-    yield from _agreements(disk)
+    yield from _fact("the provider's own arithmetic")
+    for line in wording.agreement_texts(disk):
+        yield from _fact(line, 4)
 
 
 def _parts(disk: DiskReport, period: Period) -> Iterator[str]:
@@ -107,7 +102,7 @@ def _parts(disk: DiskReport, period: Period) -> Iterator[str]:
 def _incidents(disk: DiskReport, period: Period) -> Iterator[str]:
     if not disk.incidents:
         return
-    shown = wording.largest(disk.incidents, _MOST_INCIDENTS)
+    shown = wording.largest(disk.incidents, lambda each: each.noncompliant_s, _MOST_INCIDENTS)
     rest = len(disk.incidents) - len(shown)
     rest_s = sum(each.noncompliant_s for each in disk.incidents) - sum(
         each.noncompliant_s for each in shown
@@ -142,19 +137,6 @@ def _gaps(disk: DiskReport, period: Period) -> Iterator[str]:
         yield from _fact(f"and {len(disk.gaps) - _MOST_GAPS} shorter ones (--json)", 4)
     if wording.sampling_gaps_text(disk):
         yield from _fact(wording.sampling_gaps_text(disk), 4)
-
-
-def _agreements(disk: DiskReport) -> Iterator[str]:
-    yield from _fact("the provider's own arithmetic")
-    if disk.allowance is not None:
-        yield from _fact(wording.allowance_text(disk.allowance), 4)
-    if disk.uptime is not None:
-        for line in wording.uptime_text(disk.uptime):
-            yield from _fact(line, 4)
-    for line in wording.no_sla_text(disk):
-        yield from _fact(line, 4)
-    if disk.recorded is not None:
-        yield from _fact(wording.recorded_text(disk.recorded, disk.totals))
 
 
 def _fact(text: str, indent: int = 2) -> list[str]:

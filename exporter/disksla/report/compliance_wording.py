@@ -1,7 +1,8 @@
 """Wording that text and page share."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from disksla.config import CUSTOM_TERMS
 from disksla.limits import UNKNOWN_TERMS, Conditions, Rates
@@ -17,8 +18,8 @@ from disksla.report.document import (
     Part,
     PeriodTotals,
     ProbeEvidence,
-    Recorded,
     Report,
+    ThrottledSpan,
     Uptime,
     Verification,
 )
@@ -44,6 +45,7 @@ _COUNTING = (
 )
 NOTES = (_RULE, _COUNTING)
 _EMPTY_S = 1e-3
+_Span = TypeVar("_Span", Incident, ThrottledSpan)
 
 
 def period_of(report: Report) -> Period:
@@ -330,7 +332,7 @@ def credits_text(level: CreditsEvidence, period: Period) -> str:
     )
 
 
-def allowance_text(allowance: Allowance) -> str:
+def _allowance_text(allowance: Allowance) -> str:
     """Return the arithmetic of the share of the time for which rates are stated."""
     share = f"{100 * allowance.promised_time_share:.6g} %"
     outcome = "exceeded" if allowance.is_exceeded else "not exceeded"
@@ -360,26 +362,30 @@ def _credit(uptime: Uptime) -> str:
     return f"service credit {uptime.credit_ratio:.0%}"
 
 
-def no_sla_text(disk: DiskReport) -> Iterator[str]:
-    """Yield what is not published, as far as is known."""
+def agreement_texts(disk: DiskReport) -> Iterator[str]:
+    """Yield what the provider allows itself and agrees to, and what of that is not published."""
+    if disk.allowance is not None:
+        yield _allowance_text(disk.allowance)
+    if disk.uptime is not None:
+        yield from uptime_text(disk.uptime)
     if disk.allowance is None:
         yield "the catalogue has no share of the time for which the provider states these rates"
     if disk.uptime is None:
         yield "no service level agreement of this provider about disks is known"
 
 
-def recorded_text(recorded: Recorded, totals: PeriodTotals) -> str:
-    """Return the seconds by the recording rules beside those counted here."""
-    if recorded.proven_s is None or recorded.noncompliant_s is None:
-        return "the server has no recorded seconds of this disk"
-    return (
-        f"recording rules, which extrapolate: {seconds_text(recorded.proven_s)} tested (here"
-        f" {seconds_text(totals.proven_s)}), {seconds_text(recorded.noncompliant_s)} below or"
-        f" stalled (here {seconds_text(totals.noncompliant_s)})"
-    )
-
-
-def largest(incidents: Iterable[Incident], most: int) -> list[Incident]:
-    """Return the longest incidents, in the order of time."""
-    by_length = sorted(incidents, key=lambda each: (-each.noncompliant_s, each.start_timestamp_s))
+def largest(spans: Iterable[_Span], seconds: Callable[[_Span], float], most: int) -> list[_Span]:
+    """Return those with the most seconds, in the order of time."""
+    by_length = sorted(spans, key=lambda each: (-seconds(each), each.start_timestamp_s))
     return sorted(by_length[:most], key=lambda each: each.start_timestamp_s)
+
+
+def described(report: Report, most: int) -> list[tuple[int, DiskReport]]:
+    """Return the disks that are described one by one, with their numbers.
+
+    Of more than `most`, these are only those that do not comply.
+    """
+    numbered = list(enumerate(report.disks, 1))
+    if len(numbered) <= most:
+        return numbered
+    return [(number, disk) for number, disk in numbered if disk.is_compliant is False]

@@ -14,7 +14,6 @@ from disksla.report.document import (
     Incident,
     Part,
     PeriodTotals,
-    Recorded,
     Report,
     Slice,
 )
@@ -45,7 +44,6 @@ class DiskSeries(NamedTuple):
     evidence: Sequence[Series]
     verification: Sequence[Series]
     daemon: Sequence[Series]
-    recorded: Recorded | None = None
 
 
 class ReportCriteria(NamedTuple):
@@ -90,7 +88,6 @@ def disk_report(history: DiskSeries, basis: ReportCriteria) -> DiskReport:
         uptime=uptime(provider, totals.verdict_seconds["stalled"], period.seconds),
         slices=_slices(steps, incidents, period),
         consumers=consumers_of(history.evidence),
-        recorded=history.recorded,
     )
 
 

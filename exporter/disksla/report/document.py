@@ -207,19 +207,13 @@ class Uptime(msgspec.Struct, frozen=True):
     url: str
     date: str
     says: str
-    stalled_s: float | None
+    stalled_s: float | None = None
     """None if stalled disks are not what the agreement counts."""
-    uptime_ratio: float | None
-    objective_ratio: float | None
-    credit_ratio: float | None
+    uptime_ratio: float | None = None
+    objective_ratio: float | None = None
+    """None as above."""
+    credit_ratio: float | None = None
     """Service credit for this uptime; 0 for none, None if none is published."""
-
-
-class Recorded(msgspec.Struct, frozen=True):
-    """The same seconds by the recording rules, which extrapolate."""
-
-    proven_s: float | None
-    noncompliant_s: float | None
 
 
 class DiskReport(msgspec.Struct, frozen=True):
@@ -246,7 +240,6 @@ class DiskReport(msgspec.Struct, frozen=True):
     slices: tuple[Slice, ...]
     consumers: tuple[ConsumerEvidence, ...] = ()
     """Those that used it most, read every five minutes or more."""
-    recorded: Recorded | None = None
 
     @property
     def title(self) -> str:

@@ -3,6 +3,7 @@
 It is read at equal steps, of five minutes or more, not sample by sample.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -24,10 +25,10 @@ _PROBES = {
     "read-latency": "disksla_probe_read_latency",
     "write-latency": "disksla_probe_write_latency",
 }
-_USED = {"requests": "disksla_consumer_requests_total", "bytes": "disksla_consumer_bytes_total"}
+_USED = ("disksla_consumer_requests_total", "disksla_consumer_bytes_total")
 _MOST_CONSUMERS = 5
 EVIDENCE = (
-    *_USED.values(),
+    *_USED,
     *(_CREDITS, _LOWER, _UPPER, _CAPACITY),
     *(f"{name}_seconds_{part}" for name in _PROBES.values() for part in ("sum", "count")),
 )
@@ -91,21 +92,10 @@ def _credits(by_key: Mapping[tuple[str, str], Curve], resource: str) -> CreditsE
 
 def consumers_of(series: Sequence[Series]) -> tuple[ConsumerEvidence, ...]:
     """Return who used a disk, as shares of what is known, the greatest first."""
-    used = {unit: _increases(series, name) for unit, name in _USED.items()}
-    shares = {
-        unit: {
-            consumer: increase / sum(of_unit.values()) for consumer, increase in of_unit.items()
-        }
-        for unit, of_unit in used.items()
-        if sum(of_unit.values())
-    }
+    requests, bytes_ = (_shares(series, name) for name in _USED)
     found = [
-        ConsumerEvidence(
-            consumer,
-            shares.get("requests", {}).get(consumer),
-            shares.get("bytes", {}).get(consumer),
-        )
-        for consumer in {*used["requests"], *used["bytes"]}
+        ConsumerEvidence(consumer, requests.get(consumer), bytes_.get(consumer))
+        for consumer in {*requests, *bytes_}
     ]
 
     def greatest_first(each: ConsumerEvidence) -> tuple[float, str]:
@@ -114,16 +104,20 @@ def consumers_of(series: Sequence[Series]) -> tuple[ConsumerEvidence, ...]:
     return tuple(sorted(found, key=greatest_first)[:_MOST_CONSUMERS])
 
 
-def _increases(series: Iterable[Series], name: str) -> dict[str, float]:
-    """Return by how much a counter of each consumer increased; after a reset, from zero."""
-    increases: dict[str, float] = {}
+def _shares(series: Iterable[Series], name: str) -> dict[str, float]:
+    """Return the share of each consumer in the increase of a counter; empty if that is zero."""
+    increases: defaultdict[str, float] = defaultdict(float)
     for each in series:
         if each.name == name:
-            values = [value for _, value in each.samples()]
-            rises = (b if b < a else b - a for a, b in pairwise(values))
             consumer = each.metric.get("consumer", "")
-            increases[consumer] = increases.get(consumer, 0.0) + sum(rises)
-    return increases
+            increases[consumer] += _increase(value for _, value in each.samples())
+    whole = sum(increases.values())
+    return {consumer: each / whole for consumer, each in increases.items()} if whole else {}
+
+
+def _increase(values: Iterable[float]) -> float:
+    """Return by how much a counter increased; after a reset, from zero."""
+    return sum(after if after < before else after - before for before, after in pairwise(values))
 
 
 class ProbeStep(NamedTuple):
@@ -201,12 +195,8 @@ def sampling_gaps(series: Iterable[Series]) -> dict[str, int]:
     """Return how often the daemon could not assess its disks, by reason."""
     found: dict[str, int] = {}
     for (name, reason), counts in sorted(curves(series, "reason").items()):
-        times = sorted(counts) if name != _REFRESHED else []
-        number = sum(
-            counts[after] - (counts[before] if counts[after] >= counts[before] else 0.0)
-            for before, after in pairwise(times)
-        )
-        if number:
+        number = _increase(counts[at_s] for at_s in sorted(counts))
+        if number and name != _REFRESHED:
             found[reason] = round(number)
     return found
 

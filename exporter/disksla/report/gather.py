@@ -4,71 +4,40 @@ from collections.abc import Iterable, Mapping
 
 from disksla.exchange import Exchanges
 from disksla.prometheus import (
-    CHUNK_S,
     FACTS,
     MOST_POINTS,
     CounterName,
     DiskName,
     Period,
-    Scrape,
     Series,
     Server,
-    Step,
-    read_instant,
-    read_samples,
+    read_increases,
     read_steps,
-    scrapes_of,
     selector,
-    steps_between,
 )
 from disksla.report.disk_report import DiskSeries
-from disksla.report.document import Recorded
 from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
 
 _BEFORE_S = 300
 """The last scrape before the period is searched for in this time."""
 _STEP_S, _HOUR_S = 300, 3600
-_PROVEN = "instance_device:disksla_proven_seconds:increase5m"
-_NONCOMPLIANT = "instance_device:disksla_noncompliant_seconds:increase5m"
 
 
 def read_history(
-    server: Server,
-    name: DiskName,
-    mount_points: tuple[str, ...],
-    period: Period,
-    *,
-    with_recorded: bool = False,
+    server: Server, name: DiskName, mount_points: tuple[str, ...], period: Period
 ) -> Exchanges[DiskSeries]:
     """Return what the server has of a disk. Raise ExchangeError."""
     labels = dict(name.labels)
     of_host = {key: value for key, value in labels.items() if key != "device"}
     start_s, end_s = period.start_timestamp_s, period.end_timestamp_s
-    steps: list[Step] = []
-    last: list[Scrape] = []
-    for chunk_s in range(start_s - _BEFORE_S, end_s, CHUNK_S):
-        matching = selector((*CounterName, *FACTS), labels)
-        chunk_end_s = min(chunk_s + CHUNK_S, end_s)
-        samples = yield from read_samples(server, matching, chunk_s, chunk_end_s)
-        scrapes = [*last, *scrapes_of(samples)]
-        steps += steps_between(scrapes)
-        last = scrapes[-1:]
+    steps = yield from read_increases(
+        server, (*CounterName, *FACTS), labels, start_s - _BEFORE_S, end_s
+    )
     evidence = yield from _read_steps(server, EVIDENCE, labels, period, _STEP_S)
     verification = yield from _read_steps(server, VERIFICATION, labels, period, _HOUR_S)
     daemon = yield from _read_steps(server, OF_DAEMON, of_host, period, _STEP_S)
-    recorded = None
-    if with_recorded:
-        proven_s = yield from _recorded(server, _PROVEN, labels, period)
-        noncompliant_s = yield from _recorded(server, _NONCOMPLIANT, labels, period)
-        recorded = Recorded(proven_s, noncompliant_s)
     return DiskSeries(
-        name=name,
-        mount_points=mount_points,
-        steps=steps,
-        evidence=evidence,
-        verification=verification,
-        daemon=daemon,
-        recorded=recorded,
+        name, mount_points, steps, evidence, verification=verification, daemon=daemon
     )
 
 
@@ -86,15 +55,3 @@ def _read_steps(
             max(step_s, longer_s),
         )
     )
-
-
-def _recorded(
-    server: Server, name: str, labels: Mapping[str, str], period: Period
-) -> Exchanges[float | None]:
-    """Return the sum of a recorded increase over the period; None without the series.
-
-    The sample at the end has the increase of the five minutes before.
-    """
-    expression = f"sum(sum_over_time({selector([name], labels)}[{period.seconds}s]))"
-    found = yield from read_instant(server, expression, period.end_timestamp_s)
-    return found[0].value if found else None

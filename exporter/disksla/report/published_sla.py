@@ -4,50 +4,27 @@ They are about disks that do not answer, not about slow ones. A share of the tim
 are stated is in the catalogue (`promised_time_share`).
 """
 
-from typing import NamedTuple
+from msgspec.structs import replace
 
 from disksla.report.document import Allowance, Uptime
 
-
-class ServiceCredit(NamedTuple):
-    """A service credit: a share of the price, for an uptime below a share of the time."""
-
-    below_ratio: float
-    credit_ratio: float
-
-
-class PublishedSla(NamedTuple):
-    """The agreement of one provider."""
-
-    title: str
-    url: str
-    date: str
-    """Day of its revision, or of reading a page without one."""
-    says: str
-    objective_ratio: float | None = None
-    """None if it does not count disks that do not answer."""
-    tiers: tuple[ServiceCredit, ...] | None = None
-    """From the mildest; None if the credits are not known."""
-
-
-_PUBLISHED = {
-    "vk": PublishedSla(
+_PUBLISHED: dict[str, Uptime] = {
+    "vk": Uptime(
         title="Volume SLA of VK Cloud",
         url="https://cloud.vk.com/docs/en/computing/iaas/concepts/volume-sla",
         date="2026-08-21",
         says="States rates and latencies of disks, for requests of a size with a queue depth. It"
         " names no share of the time and no compensation.",
     ),
-    "aws": PublishedSla(
+    "aws": Uptime(
         title="Amazon Elastic Block Store Service Level Agreement, volume level",
         url="https://aws.amazon.com/ebs/sla/",
         date="2022-05-31",
         says="Counts the time in which a volume performs no reads and writes while some are"
         " pending, in a monthly billing cycle. It does not cover rates.",
         objective_ratio=0.999,
-        tiers=(ServiceCredit(0.999, 0.10), ServiceCredit(0.99, 0.30), ServiceCredit(0.95, 1.0)),
     ),
-    "gcp": PublishedSla(
+    "gcp": Uptime(
         title="Compute Engine Service Level Agreement, single instance",
         url="https://cloud.google.com/compute/sla",
         date="2026-11-23",
@@ -55,16 +32,15 @@ _PUBLISHED = {
         " month. 99.95 % for memory-optimized machines. It does not cover rates.",
         objective_ratio=0.999,
     ),
-    "yandex": PublishedSla(
+    "yandex": Uptime(
         title="Service Level for Yandex Compute Cloud, single virtual machine",
         url="https://yandex.com/legal/cloud_sla_compute",
         date="2026-11-23",
         says="Counts loss of connectivity or of the boot disk; for another disk, the line below"
         " does not apply. It does not cover rates.",
         objective_ratio=0.9995,
-        tiers=(ServiceCredit(0.9995, 0.10), ServiceCredit(0.99, 0.15), ServiceCredit(0.95, 0.30)),
     ),
-    "azure": PublishedSla(
+    "azure": Uptime(
         title="SLA for Virtual Machines",
         url="https://azure.microsoft.com/support/legal/sla/virtual-machines/",
         date="2026-11-23",
@@ -72,6 +48,12 @@ _PUBLISHED = {
         " rates.",
     ),
 }
+"""The date is that of a revision, or of reading a page without one."""
+_CREDITS = {
+    "aws": ((0.999, 0.10), (0.99, 0.30), (0.95, 1.0)),
+    "yandex": ((0.9995, 0.10), (0.99, 0.15), (0.95, 0.30)),
+}
+"""Service credits a share of the price, for an uptime below a share of the time."""
 
 
 def uptime(provider: str, stalled_s: float, period_s: float) -> Uptime | None:
@@ -80,24 +62,14 @@ def uptime(provider: str, stalled_s: float, period_s: float) -> Uptime | None:
     Time that was not assessed counts as uptime.
     """
     sla = _PUBLISHED.get(provider)
-    if sla is None:
-        return None
-    ratio = credit = None
-    if sla.objective_ratio is not None:
-        ratio = 1 - stalled_s / period_s
-        if sla.tiers is not None:
-            reached = [tier.credit_ratio for tier in sla.tiers if ratio < tier.below_ratio]
-            credit = max(reached, default=0.0)
-    return Uptime(
-        title=sla.title,
-        url=sla.url,
-        date=sla.date,
-        says=sla.says,
-        stalled_s=None if ratio is None else stalled_s,
-        uptime_ratio=ratio,
-        objective_ratio=sla.objective_ratio,
-        credit_ratio=credit,
-    )
+    if sla is None or sla.objective_ratio is None:
+        return sla
+    ratio = 1 - stalled_s / period_s
+    credit = None
+    if provider in _CREDITS:
+        reached = [each for below, each in _CREDITS[provider] if ratio < below]
+        credit = max(reached, default=0.0)
+    return replace(sla, stalled_s=stalled_s, uptime_ratio=ratio, credit_ratio=credit)
 
 
 def allowance(

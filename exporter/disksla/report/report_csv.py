@@ -1,5 +1,6 @@
 """The report as CSV (RFC 4180): one row for each disk and day, or hour of a short period."""
 
+import csv
 from collections.abc import Iterable, Iterator
 
 from disksla.report.document import DiskReport, Report
@@ -19,8 +20,16 @@ _COLUMNS = (
 
 def report_csv(report: Report) -> str:
     """Return the rows with a heading. A ratio is empty where the promise was not tested."""
-    rows = [_COLUMNS, *(row for disk in report.disks for row in _rows(disk))]
-    return "".join(f"{','.join(map(_quoted, row))}\r\n" for row in rows)
+    written = _Text()
+    rows = (row for disk in report.disks for row in _rows(disk))
+    csv.writer(written).writerows((_COLUMNS, *rows))
+    return "".join(written)
+
+
+class _Text(list[str]):
+    """What csv writes to."""
+
+    write = list.append
 
 
 def _rows(disk: DiskReport) -> Iterator[Iterable[object]]:
@@ -38,16 +47,8 @@ def _rows(disk: DiskReport) -> Iterator[Iterable[object]]:
 
 
 def _text(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return escape_bytes(f"'{text}" if text.startswith(_FORMULA) else text)
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.9g}"
-
-
-def _quoted(value: object) -> str:
-    text = escape_bytes(str(value))
-    if any(letter in text for letter in ',"\r\n'):
-        escaped = text.replace('"', '""')
-        return f'"{escaped}"'
-    return text

@@ -1,7 +1,6 @@
 """Spans of steps: incidents, throttled times and gaps."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
 from statistics import median
 
 from disksla.prometheus import Step
@@ -69,8 +68,16 @@ def gaps(steps: Sequence[Step], start_s: float, end_s: float) -> tuple[Gap, ...]
     rest_s = end_s - steps[-1].end_s
     if rest_s > _LONG * usual_s:
         found.append(Gap(steps[-1].end_s, end_s, rest_s, "no samples"))
-    joined = groupby(_numbered(found), key=lambda each: (each[0], each[1].reason))
-    return tuple(_joined([gap for _, gap in group]) for _, group in joined)
+    joined: list[Gap] = []
+    for gap in found:
+        last = joined[-1] if joined else gap
+        is_next = last.reason == gap.reason and gap.start_timestamp_s <= last.end_timestamp_s
+        if joined and is_next:
+            both_s = round(last.unassessed_s + gap.unassessed_s, 6)
+            joined[-1] = Gap(last.start_timestamp_s, gap.end_timestamp_s, both_s, gap.reason)
+        else:
+            joined.append(gap)
+    return tuple(joined)
 
 
 def _gaps_between(steps: Sequence[Step], start_s: float, usual_s: float) -> Iterator[Gap | None]:
@@ -83,7 +90,7 @@ def _gaps_between(steps: Sequence[Step], start_s: float, usual_s: float) -> Iter
 
 
 def _gap_in(step: Step, usual_s: float) -> Gap | None:
-    unassessed_s = step.seconds - step.assessed_s
+    unassessed_s = round(step.seconds - step.assessed_s, 6)
     if unassessed_s <= _LEAST_GAP_S:
         return None
     reason: HistoryGapReason = "not sampled"
@@ -92,18 +99,3 @@ def _gap_in(step: Step, usual_s: float) -> Gap | None:
     elif step.seconds > _LONG * usual_s:
         reason = "no samples"
     return Gap(step.start_s, step.end_s, unassessed_s, reason)
-
-
-def _numbered(found: Sequence[Gap]) -> Iterator[tuple[int, Gap]]:
-    """Yield each gap with a number, which is that of the gap before if it follows at once."""
-    number = 0
-    for index, gap in enumerate(found):
-        if index and gap.start_timestamp_s > found[index - 1].end_timestamp_s:
-            number += 1
-        yield number, gap
-
-
-def _joined(found: Sequence[Gap]) -> Gap:
-    unassessed_s = round(sum(gap.unassessed_s for gap in found), 6)
-    first, last = found[0], found[-1]
-    return Gap(first.start_timestamp_s, last.end_timestamp_s, unassessed_s, first.reason)

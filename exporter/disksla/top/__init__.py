@@ -1,16 +1,11 @@
 """`disksla top`: all disks live on a terminal, those with problems first.
 
-- `screen`: disks, view and size of the terminal to lines; `columns`, `disk_screen` and
-  `help_screen` are its parts.
+- `screen`: disks, view and size of the terminal to lines, or to plain text; `columns`,
+  `disk_screen` and `help_screen` are its parts.
 - `view`: what is shown, and how a key changes it; `keys`: bytes of a terminal to keys.
-- `batch`: the same as plain text.
 - `sources`: the daemon, or our own sampler.
 - `terminal`: the terminal, which is restored at the end.
 """
 
-from disksla.top.batch import block
-from disksla.top.keys import Keys
-from disksla.top.line import Line, Span
 from disksla.top.look import Look, in_ascii
-from disksla.top.screen import place_of, screen
-from disksla.top.view import Size, View, press
+from disksla.top.screen import block

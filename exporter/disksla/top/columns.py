@@ -6,9 +6,8 @@ from typing import NamedTuple
 from disksla.api import LiveDiskDocument
 from disksla.history import Condition
 from disksla.top.line import Line, Span, Style, cells, clean, fit
-from disksla.top.look import Look
+from disksla.top.look import Look, strip
 from disksla.top.order import bytes_per_second, most_limited, names_of_use, problem_now
-from disksla.top.strip import strip
 from disksla.units import MIB, format_duration
 
 _WIDE = 100

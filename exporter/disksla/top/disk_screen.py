@@ -1,14 +1,12 @@
-"""One disk: its sentences, the last five minutes as strip and curves, limits and credits."""
+"""One disk: sentences, strip and curves of five minutes, limits, credits; and its consumers."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 from disksla.api import LiveDiskDocument
-from disksla.history import describe_condition
-from disksla.limits import Rates
+from disksla.history import describe_condition, describe_rates
 from disksla.top.line import Line, Span, fit, wrap
-from disksla.top.look import Look
+from disksla.top.look import Look, curve, strip
 from disksla.top.order import problem_now
-from disksla.top.strip import curve, strip
 from disksla.units import (
     format_bandwidth,
     format_count,
@@ -22,6 +20,8 @@ _LABEL = 12
 _VALUE = 12
 _COLUMN_S = 5
 _LEAST_CURVE = 10
+_SHARE = 9
+_MOST_NAME = 60
 
 
 def disk_lines(disk: LiveDiskDocument, now_s: float, width: int, look: Look) -> list[Line]:
@@ -118,7 +118,7 @@ def _facts(disk: LiveDiskDocument, now_s: float) -> Iterator[tuple[str, str]]:
     yield "now", f"{now}, {format_bandwidth(written)} written, {disk.inflight or 0} in flight"
     if disk.load_ratio is not None:
         yield "load", f"{format_percent(disk.load_ratio)} of its limit"
-    yield "limits", ", ".join(_limits(disk.limits)) or "none are known"
+    yield "limits", describe_rates(disk.limits) or "none are known"
     for level in disk.credits:
         yield "credits", level.describe()
     for machine in disk.machine_limits:
@@ -141,12 +141,28 @@ def _origin(disk: LiveDiskDocument, now_s: float) -> str:
     return f"{origin}, {format_duration(max(0.0, now_s - disk.as_of_timestamp_s))} ago"
 
 
-def _limits(rates: Rates) -> Iterator[str]:
-    for what, rate, unit, format_rate in (
-        ("read", rates.read_iops, " IOPS", format_count),
-        ("write", rates.write_iops, " IOPS", format_count),
-        ("read", rates.read_bytes_per_second, "", format_bandwidth),
-        ("write", rates.write_bytes_per_second, "", format_bandwidth),
-    ):
-        if rate is not None:
-            yield f"{what} {format_rate(rate)}{unit}"
+def who_lines(disk: LiveDiskDocument, width: int) -> list[Line]:
+    """Return who used a disk as lines that are at most this wide, if it is not small."""
+    return [(Span(disk.device, "strong"), Span(" is used by")), (), *_consumers(disk, width)]
+
+
+def _consumers(disk: LiveDiskDocument, width: int) -> Iterator[Line]:
+    if not disk.consumers:
+        why = disk.why_no_consumers or "it was not watched in the last five minutes"
+        yield from ((Span(line),) for line in wrap(f"not known: {why}", width))
+        return
+    when = "throttled" if any(disk.throttled_seconds.values()) else "busy"
+    yield (Span(f"Shares of what it served while it was {when}", "soft"),)
+    names = min(_MOST_NAME, max(1, width - 2 * (_SHARE + 1) - 1))
+    headings = (
+        fit("consumer", names),
+        *(fit(each, _SHARE, is_number=True) for each in ("requests", "bytes")),
+    )
+    yield (Span(" ".join(headings), "heading"),)
+    for each in disk.consumers:
+        name = f"{each.consumer} ({each.program})" if each.program else each.consumer
+        shares = [
+            fit("-" if share is None else f"{100 * share:.1f} %", _SHARE, is_number=True)
+            for share in (each.requests, each.bytes)
+        ]
+        yield (Span(" ".join((fit(name, names), *shares))),)

@@ -49,20 +49,17 @@ _LABEL = 22
 
 def help_lines(look: Look, width: int) -> list[Line]:
     """Return the help as lines that are at most this wide, if it is not small."""
-    lines: list[Line] = [(Span("Keys", "heading"),)]
-    for key, text in _KEYS:
-        lines += _entry((Span(fit(key, _LABEL), "strong"),), text, width)
-    lines += [(), (Span("Columns", "heading"),)]
-    for title, text in _COLUMNS:
-        lines += _entry((Span(fit(title, _LABEL), "strong"),), text, width)
-    lines += [(), (Span("States", "heading"),)]
-    for state, text in _STATES:
-        lines += _entry((Span(fit(state, _LABEL), "strong"),), text, width)
-    lines += [(), (Span("Strips", "heading"),)]
+    lines: list[Line] = []
+    for heading, entries in (("Keys", _KEYS), ("Columns", _COLUMNS), ("States", _STATES)):
+        lines += [(Span(heading, "heading"),)]
+        for name, text in entries:
+            lines += _entry((Span(fit(name, _LABEL), "strong"),), text, width)
+        lines.append(())
+    lines += [(Span("Strips", "heading"),)]
     for shown in SHOWN:
         glyph = Span(look.glyphs[shown], shown)
-        name = Span(fit(f" {SHOWN_WORDS[shown]}", _LABEL - 1), "strong")
-        lines += _entry((glyph, name), _SHOWN[shown], width)
+        words = Span(fit(f" {SHOWN_WORDS[shown]}", _LABEL - 1), "strong")
+        lines += _entry((glyph, words), _SHOWN[shown], width)
     return lines
 
 

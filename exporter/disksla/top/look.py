@@ -1,13 +1,38 @@
-"""What the screen depends on besides the disks: the terminal, and where the numbers come from."""
+"""How a terminal shows verdicts and numbers: characters, strips of verdicts and curves."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import msgspec
 
 from disksla.api import DisksDocument
-from disksla.top.strip import BLOCKS, LETTERS
-from disksla.verdict import Shown
+from disksla.top.line import Span
+from disksla.verdict import SHOWN, Shown
+
+LETTERS: Mapping[Shown, str] = {
+    "idle": ".",
+    "unproven": "-",
+    "met": "+",
+    "slow": "L",
+    "throttled": "T",
+    "below": "B",
+    "stalled": "S",
+}
+"""Where there are no blocks, or no colours."""
+BLOCKS: Mapping[Shown, str] = {
+    "idle": "▁",
+    "unproven": "▂",
+    "met": "▃",
+    "slow": "▄",
+    "throttled": "▅",
+    "below": "▆",
+    "stalled": "█",
+}
+"""The worse the verdict, the higher."""
+_UNKNOWN = " "
+_CURVE = "▁▂▃▄▅▆▇█"
+_ASCII_CURVE = "_.:-=+*#"
 
 
 class Look(NamedTuple):
@@ -49,3 +74,39 @@ def _in_ascii(value: Any) -> Any:
             return {key: _in_ascii(item) for key, item in value.items()}
         case _:
             return value
+
+
+def strip(verdicts: Sequence[Shown | None], width: int, glyphs: Mapping[Shown, str]) -> list[Span]:
+    """Return a strip of this width: the worst verdict of each column, the last on the right."""
+    columns = [_worst(group) for group in _grouped(verdicts, width)]
+    columns = [*[None] * (width - len(columns)), *columns]
+    return [
+        Span("".join(_UNKNOWN if each is None else glyphs[each] for each in same), verdict or "")
+        for verdict, same in ((key, list(group)) for key, group in groupby(columns))
+    ]
+
+
+def _grouped(verdicts: Sequence[Shown | None], width: int) -> Iterable[Sequence[Shown | None]]:
+    """Return at most `width` groups of equal length; the first may be shorter."""
+    if not verdicts or width < 1:
+        return []
+    length = -(-len(verdicts) // width)
+    first = len(verdicts) % length
+    starts = range(first, len(verdicts), length)
+    return [*([verdicts[:first]] if first else []), *(verdicts[i : i + length] for i in starts)]
+
+
+def _worst(verdicts: Sequence[Shown | None]) -> Shown | None:
+    known = [SHOWN.index(verdict) for verdict in verdicts if verdict is not None]
+    return SHOWN[max(known)] if known else None
+
+
+def curve(values: Sequence[float | None], top: float, *, has_blocks: bool) -> str:
+    """Return a character for each value, the highest of them at `top` or above."""
+    levels = _CURVE if has_blocks else _ASCII_CURVE
+    return "".join(_UNKNOWN if value is None else _level(value, top, levels) for value in values)
+
+
+def _level(value: float, top: float, levels: str) -> str:
+    share = min(1.0, value / top) if top > 0 else 0.0
+    return levels[min(len(levels) - 1, int(share * len(levels)))]

@@ -1,17 +1,16 @@
-"""The whole screen as lines: all disks, one disk, or the help."""
+"""The whole screen as lines: all disks, one disk, or the help; and all disks as plain text."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from disksla.api import DisksDocument, LiveDiskDocument
 from disksla.top.columns import table
-from disksla.top.disk_screen import disk_lines
+from disksla.top.disk_screen import disk_lines, who_lines
 from disksla.top.help_screen import help_lines
 from disksla.top.line import Line, Span, clean, fit, fit_line, wrap
 from disksla.top.look import Look
 from disksla.top.order import listed, problem_now
 from disksla.top.view import Place, Size, View
-from disksla.top.who_screen import who_lines
 from disksla.verdict import PROBLEMS, SHOWN_WORDS
 
 _TOP_ROWS = 2
@@ -60,12 +59,12 @@ def current(document: DisksDocument, view: View) -> LiveDiskDocument | None:
     return next((disk for disk in disks if disk.device == view.selected), (*disks, None)[0])
 
 
-def title(document: DisksDocument, look: Look) -> str:
+def _title(document: DisksDocument, look: Look) -> str:
     """Return where the numbers come from."""
     return clean(f"disksla top: {look.source}; host {document.host}")
 
 
-def summary(document: DisksDocument, view: View, look: Look) -> Line:
+def _summary(document: DisksDocument, view: View, look: Look) -> Line:
     """Return how many disks have problems, and which are shown in which order."""
     second = [Span(_counts(document.disks), "strong"), Span(f"; sorted by {view.sort}")]
     if view.filter or view.is_typing:
@@ -78,10 +77,27 @@ def summary(document: DisksDocument, view: View, look: Look) -> Line:
     return tuple(second)
 
 
+def block(document: DisksDocument, width: int, look: Look) -> str:
+    """Return all disks as `iostat` and `top -b` print them, with sentences on the problems."""
+    view = View()
+    disks = listed(document.disks, view.sort)
+    columns = table(document.disks, width)
+    lines = [
+        (Span(f"{look.clock(document.timestamp_s)} {_title(document, look)}"),),
+        _summary(document, view, look),
+        columns.heading(),
+        *(columns.row(disk, look, is_selected=False) for disk in disks),
+    ]
+    bad = [disk for disk in disks if problem_now(disk)]
+    text = [clean("".join(span.text for span in line)).rstrip() for line in lines]
+    text += [clean(f"{disk.device}: {disk.sentences[0]}") for disk in bad if disk.sentences]
+    return "\n".join(text) + "\n"
+
+
 def _header(document: DisksDocument, view: View, width: int, look: Look) -> list[Line]:
     time = f" {look.clock(document.timestamp_s)}"
-    first = fit(title(document, look), max(0, width - len(time)))
-    return [(Span(first, "title"), Span(time, "soft")), summary(document, view, look)]
+    first = fit(_title(document, look), max(0, width - len(time)))
+    return [(Span(first, "title"), Span(time, "soft")), _summary(document, view, look)]
 
 
 def _counts(disks: Sequence[LiveDiskDocument]) -> str:

@@ -6,7 +6,6 @@ import select
 import signal
 import sys
 import termios
-import threading
 import tty
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
@@ -20,8 +19,12 @@ from rich.style import Style as RichStyle
 
 from disksla.api import DisksDocument
 from disksla.errors import DiskslaError
-from disksla.top import Keys, Line, Look, Size, Span, View, in_ascii, place_of, press, screen
+from disksla.top.keys import Keys
+from disksla.top.line import Line, Span
+from disksla.top.look import Look, in_ascii
+from disksla.top.screen import place_of, screen
 from disksla.top.sources import DiskSource, LastAnswer, Poller
+from disksla.top.view import Size, View, press
 from disksla.verdict import VERDICT_COLOURS
 
 _REDRAW_S = 1.0
@@ -58,30 +61,23 @@ class _HungUpError(DiskslaError):
 
 
 class _Wakeup:
-    """A pipe that ends a wait: written by signals that arrive, and by other threads."""
+    """A pipe that ends a wait: written by signals that arrive, and by other threads.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._is_open = False
+    It stays open, because a thread may write to it until the process ends.
+    """
 
     def __enter__(self) -> Self:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._is_open = True
         self._before = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         return self
 
     def __exit__(self, *_: object) -> None:
         signal.set_wakeup_fd(self._before)
-        with self._lock:
-            self._is_open = False
-            os.close(self._reader)
-            os.close(self._writer)
 
     def wake(self) -> None:
         """End the wait; may be called from any thread, also at the end."""
-        with self._lock, contextlib.suppress(BlockingIOError):  # full: the wait ends anyway
-            if self._is_open:
-                os.write(self._writer, b"\0")
+        with contextlib.suppress(BlockingIOError):  # full: the wait ends anyway
+            os.write(self._writer, b"\0")
 
     def wait(self, keyboard: int, timeout_s: float) -> bool:
         """Wait for a key, a signal, `wake` or the time; return whether there is a key."""

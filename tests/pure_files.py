@@ -18,7 +18,7 @@ TOUCHING = {
     "": "__main__ cli console daemon package_files",
     "advice": "advice_text closed_loop_text scraped_machine",
     "api": "daemon_client",
-    "benchmark": "idle_check sweep_journal_file sweep_text throughput",
+    "benchmark": "sweep_journal_file sweep_text throughput",
     "commands": """
         _access _advise_series _context _daemon _exclusive _explain_remote _interrupt
         _machine_options _options
@@ -32,10 +32,10 @@ TOUCHING = {
     "detection": "clouds_file service_account",
     "disks": "csi_volume_files hotplug inventory",
     "doctor": "ask_daemon gather_facts",
-    "ebs": "client devices helper nvme",
+    "ebs": "client helper nvme",
     "events": "data_writes helper opened opening request_sampler source",
     "exchange": "transport",
-    "fio": "filesystem process raw_device runner sandbox scratch_file",
+    "fio": "process raw_device runner sandbox scratch_file",
     "history": "machine_limit",
     "limits": "catalog limits_text machine_tables machine_text",
     "metrics": "build_info render",

@@ -3,8 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.benchmark.identify_evidence import Evidence
-from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs, request_stats
+from disksla.benchmark.identify_evidence import (
+    MAX_BYTES_PER_SECOND,
+    Evidence,
+    identify_jobs,
+    request_stats,
+)
 from disksla.fio.job import fio_arguments
 from disksla.fio.result import DirectionResult, FioResult, LatencyBin
 from disksla.units import GIB, TIB

@@ -2,7 +2,7 @@
 
 import pytest
 
-from disksla.benchmark.sweep_cost import cost_warnings
+from disksla.benchmark.sweep_text import cost_warnings
 from disksla.limits.derive import derive_limits
 from disksla.limits.limits import NO_LIMITS
 from disksla.units import GIB

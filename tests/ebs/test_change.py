@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.ebs.change import Change, change_between
-from disksla.ebs.reading import Reading
+from disksla.ebs.reading import Change, Reading, change_between
 from disksla.ebs.statistics import Bin, parse
 from support.ebs_pages import INSTANCE_STORE_MAGIC, Page
 

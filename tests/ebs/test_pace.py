@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.ebs.pace import LONGEST_S, NORMAL_S, NOT_AGAIN_S, WATCHED_S, Pace
+from disksla.ebs.helper import LONGEST_S, NORMAL_S, NOT_AGAIN_S, WATCHED_S, Pace
 from disksla.ebs.reading import Failure, Reading
 from disksla.ebs.statistics import parse
 from support.ebs_pages import Page

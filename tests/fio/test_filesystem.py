@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from disksla.errors import DiskslaError
-from disksla.fio.filesystem import file_system_of
+from disksla.fio.scratch_file import file_system_of
 from support.simulated_host import a_disk
 
 

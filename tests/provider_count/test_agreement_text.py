@@ -1,7 +1,6 @@
 """Sentences on what the provider counts of a disk."""
 
-from disksla.provider_count.agreement import Agreement, agreement_of
-from disksla.provider_count.agreement_text import explain_provider
+from disksla.provider_count.agreement import Agreement, agreement_of, explain_provider
 
 
 def sentences(agreement: Agreement | None) -> list[str]:

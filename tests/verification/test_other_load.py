@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from disksla.fio.result import DirectionResult, FioResult
 from disksla.limits.cost_model import DirectionLimits, Work, separate_charges
-from disksla.verification.other_load import (
+from disksla.verification.preconditions import (
     journal_writes,
     other_share,
     transferred_between,

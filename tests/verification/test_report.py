@@ -8,13 +8,9 @@ from hypothesis import strategies as st
 from disksla.config.custom_terms import SeparateTerms, SumBurst, SumTerms, custom_limits
 from disksla.errors import DiskslaError
 from disksla.fio.result import DirectionResult
+from disksla.limits.assignment import Assignment
 from disksla.units import MIB
-from disksla.verification.judge import (
-    VerificationRun,
-    judge_test,
-    make_report,
-    without_measurement,
-)
+from disksla.verification.judge import judge_test, make_report, without_measurement
 from disksla.verification.measurement import NOTHING, Measurement, Percentile
 from disksla.verification.preconditions import Violation
 from disksla.verification.report import (
@@ -33,6 +29,7 @@ TERMS = SeparateTerms(
     read_iops=1000.0, read_bytes_per_second=100.0 * MIB, write_iops=500.0, latency_s=0.002
 )
 SUITE = make_suite("vk", custom_limits(TERMS), TOLERANCE)
+ASSIGNMENT = Assignment("vk.ceph-ssd", "vk", "", 2**40, custom_limits(TERMS))
 OTHER_LOAD = Violation("other_load", "other load")
 
 
@@ -190,12 +187,11 @@ def test_report_verdict_follows_from_results(
 def report_of(
     results: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...] = ()
 ) -> VerificationReport:
-    run = VerificationRun(
-        disksla_version="0.1.0",
-        disk=a_disk("vdb", serial="vol-1", model="M", wwn="0x5"),
-        terms="vk.ceph-ssd",
-        provider="vk",
-        size_bytes=2**40,
+    return make_report(
+        SUITE,
+        ASSIGNMENT,
+        a_disk("vdb", serial="vol-1", model="M", wwn="0x5"),
+        results,
         target="device",
         tool="fio 3.33",
         tolerance_ratio=TOLERANCE,
@@ -203,18 +199,16 @@ def report_of(
         ended_timestamp_s=1.7e9 + 60,
         violations=violations,
     )
-    return make_report(SUITE, run, results)
 
 
 def test_report_identifies_its_disk() -> None:
     report = report_of((judge("randread-4k", 1000.0),))
     assert (report.device, report.key, report.serial) == ("vdb", "wwn:0x5", "vol-1")
-    run = VerificationRun(
-        disksla_version="0.1.0",
-        disk=None,
-        terms="x",
-        provider="y",
-        size_bytes=1,
+    report = make_report(
+        SUITE,
+        ASSIGNMENT,
+        None,
+        (without_measurement(suite_test("randread-4k"), "skipped", "not in the result"),),
         target="elsewhere",
         tool="DiskSpd",
         tolerance_ratio=TOLERANCE,
@@ -222,17 +216,8 @@ def test_report_identifies_its_disk() -> None:
         ended_timestamp_s=0.0,
         unjudged=("x: why",),
     )
-    report = make_report(
-        SUITE,
-        run,
-        (without_measurement(suite_test("randread-4k"), "skipped", "not in the result"),),
-    )
-    assert (report.device, report.key, report.model, report.unjudged) == (
-        None,
-        None,
-        None,
-        ("x: why",),
-    )
+    assert (report.device, report.key, report.model) == (None, None, None)
+    assert (report.unjudged, report.terms) == (("x: why",), "vk.ceph-ssd")
 
 
 cases = st.builds(

@@ -1,7 +1,7 @@
 import pytest
 
 from disksla.text import escape_xml
-from disksla.verification.wording import (
+from disksla.verification.report import (
     format_amount,
     format_percent,
     format_result,

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from disksla.commands._log_options import add_log_options
 from disksla.ebs import Failure, encode
-from disksla.ebs.devices import find_devices
 from disksla.ebs.helper import Helper
-from disksla.ebs.nvme import read_statistics
+from disksla.ebs.nvme import find_devices, read_statistics
 from disksla.errors import DiskslaError
 from disksla.system.log import set_up_logging
 from disksla.system.roots import Roots

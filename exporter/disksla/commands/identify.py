@@ -9,9 +9,13 @@ from typing import Any
 import msgspec
 
 from disksla.benchmark import Evidence, IdentifiedMedium, identify, throughput
-from disksla.benchmark.identify_evidence import RequestStats
-from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs, request_stats
-from disksla.benchmark.identify_text import Claim
+from disksla.benchmark.identify import Claim
+from disksla.benchmark.identify_evidence import (
+    MAX_BYTES_PER_SECOND,
+    RequestStats,
+    identify_jobs,
+    request_stats,
+)
 from disksla.benchmark.sweep_journal_file import LARGEST_BYTES
 from disksla.benchmark.sweep_matrix import evidence_of, read_csv
 from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context

@@ -21,10 +21,9 @@ from disksla.console import SafeConsole, progress_bar, to_json
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import FioError, FioJob, fio_arguments
-from disksla.fio.filesystem import file_system_of
 from disksla.fio.job import SECTOR_BYTES
 from disksla.fio.runner import Fio, find_fio
-from disksla.fio.scratch_file import remove_leftovers, scratch_file
+from disksla.fio.scratch_file import file_system_of, remove_leftovers, scratch_file
 from disksla.metrics.build_info import read_build_info
 from disksla.schema import duration
 from disksla.text import command_lines

@@ -27,9 +27,8 @@ from disksla.console import progress_bar
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import fio_arguments, writable_region
-from disksla.fio.filesystem import file_system_of
 from disksla.fio.raw_device import exclusive_device
-from disksla.fio.scratch_file import SCRATCH_DIRECTORY
+from disksla.fio.scratch_file import SCRATCH_DIRECTORY, file_system_of
 from disksla.limits import Assignment
 from disksla.schema import duration
 from disksla.text import command_lines

@@ -12,10 +12,10 @@ from xml.etree import ElementTree as ET
 
 from disksla.errors import DiskslaError
 from disksla.fio import DirectionResult
-from disksla.verification.diskspd_command import command_target
 from disksla.verification.diskspd_target import (
     Pool,
     Target,
+    command_target,
     field,
     pattern_of,
     places_of,

@@ -17,15 +17,17 @@ from disksla.fio import Pattern
 from disksla.verification.fio_options import (
     Options,
     depth,
+    is_command,
     is_direct,
     is_paced,
     known_engine,
     known_pattern,
+    options_in,
+    options_of_run,
     places,
     rate_iops,
     with_device,
 )
-from disksla.verification.fio_text_options import is_command, options_in, options_of_run
 from disksla.verification.fio_text_result import (
     FACTORS,
     Result,

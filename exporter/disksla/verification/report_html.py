@@ -8,9 +8,11 @@ from disksla.html import REPORT_STYLE, HtmlPage
 from disksla.package_files import file_beside
 from disksla.text import escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
-from disksla.verification.report import VERDICT_TEXT, SuiteTestResult, VerificationReport
-from disksla.verification.wording import (
+from disksla.verification.report import (
     LEVEL_TEXT,
+    VERDICT_TEXT,
+    SuiteTestResult,
+    VerificationReport,
     format_amount,
     format_percent,
     format_result,

@@ -8,8 +8,13 @@ from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
 from disksla.text import escape_xml
-from disksla.verification.report import VERDICT_TEXT, SuiteTestResult, VerificationReport
-from disksla.verification.wording import format_result, format_subject
+from disksla.verification.report import (
+    VERDICT_TEXT,
+    SuiteTestResult,
+    VerificationReport,
+    format_result,
+    format_subject,
+)
 
 
 def report_junit(report: VerificationReport) -> bytes:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.benchmark.idle_check import measure_utilization
+from disksla.commands._exclusive import measure_utilization
 from disksla.errors import DiskslaError
 from disksla.system.roots import Roots
 

@@ -1,11 +1,12 @@
 """Lines between the helper and its clients."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.ebs.reading import (
-    FAILURE_REASONS,
     LONGEST_LINE_BYTES,
     Alive,
     Failure,
@@ -15,7 +16,7 @@ from disksla.ebs.reading import (
     decode_request,
     encode,
 )
-from disksla.ebs.statistics import parse
+from disksla.ebs.statistics import PageFailureReason, parse
 from disksla.errors import DiskslaError
 from support.ebs_pages import Page
 
@@ -33,7 +34,7 @@ def test_a_reading_is_read_as_it_was_written() -> None:
     assert len(line) < LONGEST_LINE_BYTES
 
 
-@given(st.sampled_from(FAILURE_REASONS), st.text(max_size=100))
+@given(st.sampled_from(get_args(PageFailureReason)), st.text(max_size=100))
 def test_a_failure_is_read_as_it_was_written(reason: str, message: str) -> None:
     failure = Failure("nvme1n1", reason, message)  # type: ignore[arg-type]
     assert decode_message(encode(failure)) == failure

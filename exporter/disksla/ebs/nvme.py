@@ -15,9 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from disksla.ebs.reading import Failure, PageFailureReason, Reading
+from disksla.ebs.reading import Failure, Reading
 from disksla.ebs.statistics import PAGE_BYTES, BadPageError, parse
-from disksla.errors import DiskslaError
 
 MODELS = frozenset({"Amazon Elastic Block Store", "Amazon EC2 NVMe Instance Storage"})
 _NAMESPACE = re.compile(r"nvme\d+n\d+")
@@ -78,15 +77,6 @@ _PERMISSION = {errno.EPERM, errno.EACCES}
 _REMOVED = {errno.ENOENT, errno.ENODEV, errno.ENXIO}
 
 
-class UnreadablePageError(DiskslaError):
-    """The page could not be read; `reason` says why in one word."""
-
-    def __init__(self, reason: PageFailureReason, message: str) -> None:
-        """Keep the reason besides the message."""
-        super().__init__(message)
-        self.reason: PageFailureReason = reason
-
-
 def read_statistics(
     device: EbsDevice,
     sysfs: Path = Path("/sys"),
@@ -98,7 +88,7 @@ def read_statistics(
     try:
         begin_s, page, end_s = _read(device, sysfs, dev, ioctl, clock)
         statistics = parse(page)
-    except (UnreadablePageError, BadPageError) as error:
+    except BadPageError as error:
         return Failure(device.name, error.reason, str(error))
     middle_s, within_s = (begin_s + end_s) / 2, (end_s - begin_s) / 2
     return Reading(device.name, device.serial, middle_s, statistics, within_s)
@@ -107,7 +97,7 @@ def read_statistics(
 def _read(
     device: EbsDevice, sysfs: Path, dev: Path, ioctl: Ioctl, clock: Callable[[], float]
 ) -> tuple[float, bytes, float]:
-    """Return the page, and the times before and after. Raise UnreadablePageError.
+    """Return the page, and the times before and after. Raise BadPageError.
 
     The kernel gives the name of a controller to no other while it is open. So if sysfs still has
     the same disk then, the page is that of this disk.
@@ -119,7 +109,7 @@ def _read(
         raise _unreadable(error, f"cannot open {path}: {error.strerror}") from None
     try:
         if find_device(sysfs, device.name) != device:
-            raise UnreadablePageError("removed", f"{device.name} was removed")
+            raise BadPageError("removed", f"{device.name} was removed")
         begin_s = clock()
         page = _get_log_page(descriptor, path, ioctl)
         return begin_s, page, clock()
@@ -128,7 +118,7 @@ def _read(
 
 
 def _get_log_page(descriptor: int, path: Path, ioctl: Ioctl) -> bytes:
-    """Return the first 4096 bytes of the page. Raise UnreadablePageError."""
+    """Return the first 4096 bytes of the page. Raise BadPageError."""
     page = array.array("B", bytes(PAGE_BYTES))
     address, _ = page.buffer_info()
     words = PAGE_BYTES // 4 - 1  # of 4 bytes, counted from zero
@@ -146,11 +136,11 @@ def _get_log_page(descriptor: int, path: Path, ioctl: Ioctl) -> bytes:
         raise _unreadable(error, f"ioctl of {path} failed: {error.strerror}") from None
     if status:
         hint = "it has no such page" if status & 0x7FF == _INVALID_LOG_PAGE else "it refused"
-        raise UnreadablePageError("status", f"found NVMe status 0x{status:04X} of {path}; {hint}")
+        raise BadPageError("status", f"found NVMe status 0x{status:04X} of {path}; {hint}")
     return page.tobytes()
 
 
-def _unreadable(error: OSError, message: str) -> UnreadablePageError:
+def _unreadable(error: OSError, message: str) -> BadPageError:
     if error.errno in _PERMISSION:
-        return UnreadablePageError("permission", f"{message}; it needs CAP_SYS_ADMIN, as root")
-    return UnreadablePageError("removed" if error.errno in _REMOVED else "device", message)
+        return BadPageError("permission", f"{message}; it needs CAP_SYS_ADMIN, as root")
+    return BadPageError("removed" if error.errno in _REMOVED else "device", message)

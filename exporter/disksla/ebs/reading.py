@@ -4,20 +4,16 @@ The helper sends a Reading or a Failure of one disk, and Alive. A client may sen
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 import msgspec
 
-from disksla.ebs.statistics import COUNTER_FIELDS, Bin, EbsLimit, PageFault, Statistics
+from disksla.ebs.statistics import COUNTER_FIELDS, Bin, EbsLimit, PageFailureReason, Statistics
 from disksla.errors import DECODE_ERRORS, DiskslaError
 
+_BIN_VALUES = 2**32
 LONGEST_LINE_BYTES = 16 * 1024
 """No message is longer; 128 bins with the largest numbers are 8 kB."""
-
-PageFailureReason = Literal[PageFault, "permission", "removed", "status", "device"]
-"""Of a page that was read, or why it could not be read: no CAP_SYS_ADMIN; the disk was removed;
-the disk answered with an NVMe status; any other error of the device."""
-FAILURE_REASONS: tuple[PageFailureReason, ...] = get_args(PageFailureReason)
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e12)]
@@ -93,9 +89,6 @@ def decode_request(line: bytes) -> Watch:
         return _request_decoder.decode(line)
     except DECODE_ERRORS as error:
         raise DiskslaError(f"line of the client: {error}; expected the same version") from None
-
-
-_BIN_VALUES = 2**32
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):

@@ -1,7 +1,5 @@
 """Judge a verification: compare measurements with requirements, and build the report."""
 
-from typing import assert_never
-
 import msgspec
 
 from disksla import VERSION
@@ -20,7 +18,14 @@ from disksla.verification.report import (
     report_verdict,
     summarize,
 )
-from disksla.verification.suites import Requirement, Suite, SuiteTest
+from disksla.verification.suites import Requirement, Suite, SuiteTest, Unit
+
+_FIELDS: dict[Unit, str] = {
+    "iops": "iops",
+    "bytes_per_second": "bytes_per_second",
+    "seconds": "mean_latency_s",
+}
+"""Of a DirectionResult."""
 
 
 def judge_test(
@@ -41,7 +46,7 @@ def judge_test(
     requirement = test.requirement
     if requirement is None:
         return without_measurement(test, "skipped", test.skip_reason)
-    measured = _measured(requirement, measurement)
+    measured = getattr(measurement.measured, _FIELDS[requirement.unit])
     ratio = _ratio(requirement, measured)
     required_ratio = requirement.required / requirement.promised
     passed = ratio >= required_ratio * (1 - tolerance_ratio)
@@ -129,19 +134,6 @@ def without_measurement(
         required=requirement.required if requirement else None,
         why=requirement.why if requirement else "",
     )
-
-
-def _measured(requirement: Requirement, measurement: Measurement) -> float | None:
-    measured = measurement.measured
-    match requirement.unit:
-        case "iops":
-            return measured.iops
-        case "bytes_per_second":
-            return measured.bytes_per_second
-        case "seconds":
-            return measured.mean_latency_s
-        case _:
-            assert_never(requirement.unit)
 
 
 def _ratio(requirement: Requirement, measured: float | None) -> float:

@@ -7,7 +7,7 @@ import msgspec
 from rich.table import Table
 
 from disksla.benchmark.sweep_journal import SweepHeader
-from disksla.benchmark.sweep_matrix import SweepRow, total_s
+from disksla.benchmark.sweep_matrix import SweepRow
 from disksla.console import SafeConsole
 from disksla.limits import Limits
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
@@ -17,7 +17,7 @@ def announcement(header: SweepHeader, limits: Limits, finished: int) -> Iterator
     """Yield what a sweep will do and cost, as sentences."""
     plan, disk = header.plan, header.disk
     cells = len(plan.cells())
-    seconds = total_s(plan, finished)
+    seconds = (cells - finished) * plan.cell_s
     where = (
         f"a scratch file of {format_size(header.file_bytes or 0)} in {header.directory}"
         if header.directory
@@ -52,7 +52,7 @@ def print_table(header: SweepHeader, rows: tuple[SweepRow, ...]) -> None:
             cell, latency_s = row.cell, row.mean_latency_s
             table.add_row(
                 format_size(cell.request_bytes),
-                f"{1 - cell.random_share:.0%} seq, {cell.read_share:.0%} read",
+                cell.mixture,
                 "-" if latency_s is None else format_duration(latency_s),
                 format_count(row.iops),
                 format_bandwidth(row.bytes_per_second),

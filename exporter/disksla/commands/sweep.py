@@ -12,12 +12,12 @@ from disksla.benchmark import SweepHeader, SweepPlan, SweepRow
 from disksla.benchmark.sweep_html import sweep_html
 from disksla.benchmark.sweep_journal import SweepJournal, mismatch
 from disksla.benchmark.sweep_journal_file import SweepJournalFile, load_journal
-from disksla.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, cell_duration_s, csv_of, row_of
+from disksla.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, csv_of, row_of
 from disksla.benchmark.sweep_text import announcement, document, print_table
 from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._options import add_force, parse_option, parse_optional
-from disksla.console import SafeConsole, progress_bar, to_json
+from disksla.console import SafeConsole, progress_bar, to_json, write_file
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import FioError, FioJob, fio_arguments
@@ -212,11 +212,12 @@ def _measure(
     """Measure cells one after the other; each is in the journal before the next starts."""
     hint = f"resume with: disksla sweep {header.disk.name} --resume {file.path}"
     done = 0
-    cell_s = cell_duration_s(header.plan)
+    cell_s = header.plan.cell_s
     try:
         with _target(header) as target, progress_bar(len(cells) * cell_s) as progress:
             for cell in cells:
-                step = f"{done + 1}/{len(cells)}: {_described(cell)}"
+                load = f"{cell.workers} x {format_size(cell.request_bytes)}, {cell.mixture}"
+                step = f"{done + 1}/{len(cells)}: {load}"
                 progress(step, 0.0)
                 job = _job(cell, header, target)
                 result = fio.run(
@@ -248,28 +249,13 @@ def _target(header: SweepHeader) -> Iterator[str]:
         yield str(path)
 
 
-def _described(cell: SweepCell) -> str:
-    return (
-        f"{cell.workers} x {format_size(cell.request_bytes)},"
-        f" {1 - cell.random_share:.0%} seq, {cell.read_share:.0%} read"
-    )
-
-
 def _show(arguments: argparse.Namespace, header: SweepHeader, rows: tuple[SweepRow, ...]) -> None:
     if arguments.json:
         print(to_json(document(header, rows)))
     else:
         print_table(header, rows)
     if arguments.csv:
-        _write(arguments.csv, csv_of(rows))
+        write_file(arguments.csv, csv_of(rows).encode())
     if arguments.html:
         started = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(header.started_at_s))
-        _write(arguments.html, sweep_html(header, rows, started))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise DiskslaError(f"cannot create {path}: {error.strerror}") from error
+        write_file(arguments.html, sweep_html(header, rows, started).encode())

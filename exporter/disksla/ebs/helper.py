@@ -96,6 +96,7 @@ class Helper:
         """Close all connections; a thread that waits for a disk ends with the process."""
         self._stopping.set()
         self._has_clients.set()
+        _shut_down(self._listening)
         self._thread.join(STOP_TIMEOUT_S)
         for connection in self._watched:
             _shut_down(connection)
@@ -111,7 +112,7 @@ class Helper:
                 pass
             except OSError as error:  # too many open files
                 before, problem = problem, error.strerror
-                if problem != before:
+                if problem != before and not self._stopping.is_set():
                     log.warning("cannot accept a client", extra=fields(err=problem))
                 self._stopping.wait(RESCAN_S)
             else:

@@ -53,16 +53,12 @@ _REASONS: dict[int | None, ScratchFileReason] = {
 
 @contextmanager
 def scratch_file(
-    directory: Path,
-    size_bytes: int,
-    *,
-    written: bool = True,
-    on_written: Callable[[int], None] | None = None,
+    directory: Path, size_bytes: int, on_written: Callable[[int], None] | None = None
 ) -> Iterator[Path]:
     """Create a file of `size_bytes` below `directory`, yield its path, and remove it.
 
     The path is valid in this process and its children while the file exists. All blocks are
-    allocated and, with `written`, contain random data: a file system answers reads of unwritten
+    allocated and contain random data: a file system answers reads of unwritten
     blocks without the disk, and has more work when it writes them for the first time. `on_written`
     is called with the bytes written so far; what it raises ends the writing.
 
@@ -73,8 +69,7 @@ def scratch_file(
         try:
             descriptor = _create(directory, size_bytes, cleanup)
             os.posix_fallocate(descriptor, 0, size_bytes)
-            if written:
-                _write(descriptor, size_bytes, on_written)
+            _write(descriptor, size_bytes, on_written)
             os.fsync(descriptor)
             # Reads must come from the disk, not from the page cache.
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)

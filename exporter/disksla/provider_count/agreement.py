@@ -28,6 +28,11 @@ NO_SECONDS: tuple[float, ...] = (0.0,) * len(PROVIDER_LIMITS)
 """Seconds by limit of the provider, if it did not throttle."""
 
 
+def added(amounts: tuple[float, ...], more: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the sums, in the same order."""
+    return tuple(a + b for a, b in zip(amounts, more, strict=True))
+
+
 class Agreement(msgspec.Struct, frozen=True, gc=False):
     """Seconds by both answers; their sum is the time in which both are known."""
 
@@ -36,9 +41,7 @@ class Agreement(msgspec.Struct, frozen=True, gc=False):
 
     def plus(self, other: "Agreement") -> "Agreement":
         """Return the sum."""
-        return Agreement(
-            tuple(ours + more for ours, more in zip(self.seconds, other.seconds, strict=True))
-        )
+        return Agreement(added(self.seconds, other.seconds))
 
     def by_pair(self) -> dict[tuple[str, str], float]:
         """Return the seconds by both answers, own first."""

@@ -6,6 +6,7 @@ no longer be. Then their throttled seconds get the name of the limit (docs/adr/0
 """
 
 from collections.abc import Iterable
+from functools import reduce
 
 import msgspec
 
@@ -15,6 +16,7 @@ from disksla.provider_count.agreement import (
     NO_SECONDS,
     PROVIDER_LIMITS,
     Agreement,
+    added,
     agreement_of,
     named_limit,
     named_seconds,
@@ -55,11 +57,8 @@ class ProviderSpan(msgspec.Struct, frozen=True, gc=False):
 
     def plus(self, later: "ProviderSpan") -> "ProviderSpan":
         """Return this span and the one that follows it as one."""
-        return ProviderSpan(
-            self.begin_s,
-            later.end_s,
-            tuple(a + b for a, b in zip(self.throttled_s, later.throttled_s, strict=True)),
-        )
+        throttled_s = added(self.throttled_s, later.throttled_s)
+        return ProviderSpan(self.begin_s, later.end_s, throttled_s)
 
 
 def span_of(change: Change) -> ProviderSpan:
@@ -214,7 +213,7 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(
             before,
             since_s=span.end_s,
-            throttled_s=_plus(_plus(before.throttled_s, named_s), _by_limit(others)),
+            throttled_s=added(added(before.throttled_s, named_s), _by_limit(others)),
             burst_s=before.burst_s + _burst_s(inside),
             agreement=self.agreement.plus(agreement),
             windows=after,
@@ -225,7 +224,7 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         """Return the comparison after all windows up to a time are named by their verdict."""
         time_s = max(time_s, self.since_s)
         named, windows = _cut(self.windows, time_s)
-        throttled_s = _plus(self.throttled_s, _by_limit(named)) if named else self.throttled_s
+        throttled_s = added(self.throttled_s, _by_limit(named)) if named else self.throttled_s
         return msgspec.structs.replace(
             self,
             since_s=time_s,
@@ -257,12 +256,5 @@ def _burst_s(windows: tuple[ThrottledWindow, ...]) -> float:
     return sum(window.throttled_s for window in windows if window.is_burst)
 
 
-def _plus(amounts: tuple[float, ...], more: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(a + b for a, b in zip(amounts, more, strict=True))
-
-
 def _sum(amounts: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
-    total = NO_SECONDS
-    for each in amounts:
-        total = _plus(total, each)
-    return total
+    return reduce(added, amounts, NO_SECONDS)

@@ -129,7 +129,9 @@ def _decode(text: str) -> tuple[list[Entry], list[str]]:
             value, end = decoder.raw_decode(text, start)
             found.append(value)
             start = _next_start(text, end)
-        except (ValueError, RecursionError) as error:
+        except RecursionError as error:  # at each of its braces again
+            return found, [*errors, str(error)]
+        except ValueError as error:
             if text[max(0, start - 1)] in "{\n":  # not an object in one that is cut off
                 errors.append(str(error))
             start = _next_start(text, start + 1)

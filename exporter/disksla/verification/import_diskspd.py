@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from xml.etree import ElementTree as ET
 
 from disksla.errors import DiskslaError
-from disksla.fio import DirectionResult
+from disksla.fio import NOTHING, DirectionResult, done_within
 from disksla.verification.diskspd_target import (
     Pool,
     Target,
@@ -25,13 +25,7 @@ from disksla.verification.diskspd_target import (
     size_of,
     sum_of,
 )
-from disksla.verification.measurement import (
-    NOTHING,
-    Measurement,
-    Percentile,
-    done_within,
-    not_judged,
-)
+from disksla.verification.measurement import Measurement, Percentile, not_judged
 
 _TEXT_MARK = "Results for timespan"
 _DIRECT_TEXT = (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.fio import Pattern
+from disksla.fio import Pattern, add_up
 from disksla.verification.fio_options import (
     Options,
     depth,
@@ -36,7 +36,7 @@ from disksla.verification.fio_text_result import (
     last_states,
     percentiles,
 )
-from disksla.verification.measurement import Measurement, add_up, mean_request_bytes, not_judged
+from disksla.verification.measurement import Measurement, mean_request_bytes, not_judged
 from disksla.verification.places import disks_used, is_device
 
 _JOB = re.compile(
@@ -119,28 +119,27 @@ def _is_broken(line: str) -> bool:
 def _runs(lines: Sequence[str]) -> Iterator[_Run]:
     run = _Run([], [], [])
     for line in lines:
-        if (found := _JOB.search(line)) is not None:
-            if run.results:
-                yield run
-                run = _Run([], [], [])
-            run.jobs.append(found)
-        elif (found := _RESULT.search(line)) is not None:
+        job, result = _JOB.search(line), _RESULT.search(line)
+        is_of_result = job is None and not is_command(line)
+        if run.results and result is None and not is_of_result:
+            yield run
+            run = _Run([], [], [])
+        if job is not None:
+            run.jobs.append(job)
+        elif result is not None:
             run.results.append(
                 Result(
-                    name=found["name"],
-                    group=found["group"],
-                    jobs=int(found["jobs"]),
-                    error=int(found["error"]),
-                    pid=found["pid"],
+                    name=result["name"],
+                    group=result["group"],
+                    jobs=int(result["jobs"]),
+                    error=int(result["error"]),
+                    pid=result["pid"],
                     lines=[],
                 )
             )
-        elif run.results and not is_command(line):
+        elif run.results:
             run.results[-1].lines.append(line)
         else:
-            if run.results:
-                yield run
-                run = _Run([], [], [])
             run.before.append(line)
     if run.results:
         yield run

@@ -3,19 +3,19 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from disksla.benchmark.identify_evidence import (
     MAX_BYTES_PER_SECOND,
     Evidence,
     RequestStats,
-    count,
     identify_jobs,
     request_stats,
     shape_of,
     slower_than,
 )
 from disksla.fio.job import fio_arguments
-from disksla.fio.result import DirectionResult, FioResult, LatencyBin, quantile_s
+from disksla.fio.result import DirectionResult, FioResult, LatencyBin
 from disksla.units import GIB, TIB
 from support.simulated_media import bins_of
 
@@ -26,28 +26,14 @@ def stats(**known: object) -> RequestStats:
     return RequestStats(request_bytes=4096, iops=100.0, mean_s=0.01, **known)  # type: ignore[arg-type]
 
 
-@given(latencies, st.floats(0, 1))
-def test_quantile_divides_the_requests(latencies_s: list[float], share: float) -> None:
-    bins = bins_of(latencies_s)
-    found_s = quantile_s(bins, share)
-    within = sum(one.requests for one in bins if one.seconds <= found_s)
-    below = sum(one.requests for one in bins if one.seconds < found_s)
-    assert within >= share * count(bins)
-    assert below == 0 or below < share * count(bins)
-
-
 @given(latencies, st.floats(1e-6, 10.0))
 def test_slower_than_selects_bins(latencies_s: list[float], min_s: float) -> None:
     bins = bins_of(latencies_s)
     assert slower_than(bins, min_s) == tuple(one for one in bins if one.seconds >= min_s)
 
 
-def test_mean_alone_has_no_scatter() -> None:
-    shape = shape_of(stats())
-    assert shape == (0.01, None, 0.01, 0.0)
-
-
-def test_deviation_gives_a_scatter() -> None:
+def test_scatter_of_a_mean_is_that_of_its_deviation() -> None:
+    assert shape_of(stats()) == (0.01, None, 0.01, 0.0)
     assert shape_of(stats(deviation_s=0.004)).scatter_ratio == pytest.approx(0.54)
 
 
@@ -58,23 +44,12 @@ def test_request_faster_than_a_rotating_disk_is_a_hit() -> None:
 
 
 def test_hits_do_not_hide_the_seeks_of_the_others() -> None:
-    shape = shape_of(
-        stats(
-            bins=(
-                LatencyBin(0.0001, 70),
-                LatencyBin(0.008, 10),
-                LatencyBin(0.01, 10),
-                LatencyBin(0.012, 10),
-            )
-        )
-    )
-    assert shape.typical_s == 0.01
+    seeks = (LatencyBin(0.008, 10), LatencyBin(0.01, 10), LatencyBin(0.012, 10))
+    shape = shape_of(stats(bins=(LatencyBin(0.0001, 70), *seeks)))
+    assert (shape.typical_s, shape.lower_quartile_s) == (0.01, 0.0001)
     assert shape.hit_share == pytest.approx(0.7)
-    assert shape.lower_quartile_s == 0.0001
-
-
-def test_a_few_slow_requests_do_not_decide() -> None:
-    assert shape_of(stats(bins=(LatencyBin(0.0001, 90), LatencyBin(0.01, 10)))).typical_s == 0.0001
+    few = (LatencyBin(0.0001, 90), LatencyBin(0.01, 10))
+    assert shape_of(stats(bins=few)).typical_s == 0.0001
 
 
 NO_REQUESTS = DirectionResult(0, 0, 3.0, 0.0, 0.0, None)
@@ -108,16 +83,7 @@ def test_result_becomes_evidence() -> None:
     assert found is not None
     assert (found.request_bytes, found.queue_depth, found.requests) == (4096, 1, 300)
     assert (found.iops, found.mean_s, found.min_s, found.bins) == (100.0, 0.01, 0.004, bins)
-
-
-def test_minimum_is_unknown_without_bins() -> None:
-    job = next(identify_jobs("/dev/vdb", TIB, 3.0))
-    read = DirectionResult(300, 300 * 4096, 3.0, 100.0, 409600.0, 0.01)
-    found = request_stats(job, FioResult("fio-3.33", read, NO_REQUESTS))
-    assert found is not None
-    assert found.min_s is None
-
-
-def test_no_evidence_if_no_request_completed() -> None:
-    job = next(identify_jobs("/dev/vdb", TIB, 3.0))
+    unbinned = replace(read, bins=())
+    without = request_stats(job, FioResult("fio-3.33", unbinned, NO_REQUESTS))
+    assert without == replace(found, min_s=None, bins=())
     assert request_stats(job, FioResult("fio-3.33", NO_REQUESTS, NO_REQUESTS)) is None

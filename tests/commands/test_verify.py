@@ -144,6 +144,7 @@ def test_missing_device_is_not_measured(
         ),
         (["vdxb", "--file=/nowhere"], "/nowhere: No such file or directory"),
         (["vdxb", "--file=/proc"], "is not on vdxb"),
+        (["vdxb", "--file-size=1GiB"], "--file-size needs --file DIR"),
         (["vdxb", "--html=/nowhere/page.html"], "cannot write /"),
         (["vdxb", "--junit=/"], "cannot write /"),
     ],
@@ -159,11 +160,6 @@ def test_file_excludes_raw_device(flags: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["verify", "vdxb", "--file=/tmp", "--write-to-raw-device=vdxb", *flags])
     assert ended.value.code == 2
-
-
-def test_file_size_needs_file(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", "vdxb", "--dry-run", "--file-size=1GiB", *flags]) == 2
-    assert "--file-size needs --file DIR" in capsys.readouterr().err
 
 
 WIDE = (

@@ -51,9 +51,14 @@ def change(before: Page, after: Page) -> Change | None:
     return change_between(read(before), read(after, 11.0))
 
 
+def changed(before: Page, after: Page) -> Change:
+    found = change(before, after)
+    assert found is not None
+    return found
+
+
 def test_nothing_happened() -> None:
-    same = change(BEFORE, BEFORE._replace(queue_length=0))
-    assert same is not None
+    same = changed(BEFORE, BEFORE._replace(queue_length=0))
     assert (same.begin_s, same.end_s) == (10.0, 11.0)
     assert set(same.exceeded_us.values()) == {0}
     assert [each.count for each in same.read_latency] == [0, 0]
@@ -67,8 +72,7 @@ def test_counters_are_subtracted(rises: list[int], requests: int) -> None:
     }
     bins = ((0, 512, (60 + requests) % 2**32), (512, 1024, 40))
     after = BEFORE._replace(read_bins=bins, **totals)
-    found = change(BEFORE, after)
-    assert found is not None
+    found = changed(BEFORE, after)
     assert (found.read_us, found.write_us, *found.exceeded_us.values()) == tuple(rises[4:])
     assert found.read_latency == (Bin(0, 512, requests), Bin(512, 1024, 0))
 
@@ -80,8 +84,7 @@ def test_bins_wrap(before: int, requests: int) -> None:
         total_write_ops=first.total_write_ops + requests,
         write_bins=((0, 512, (before + requests) % 2**32),),
     )
-    found = change(first, second)
-    assert found is not None
+    found = changed(first, second)
     assert found.write_latency == (Bin(0, 512, requests),)
 
 
@@ -113,8 +116,7 @@ def test_another_volume_or_time_that_did_not_pass() -> None:
 
 def test_an_instance_store_disk_has_two_limits() -> None:
     store = BEFORE._replace(magic=INSTANCE_STORE_MAGIC)
-    found = change(store, store._replace(instance_exceeded_iops_us=950))
-    assert found is not None
+    found = changed(store, store._replace(instance_exceeded_iops_us=950))
     assert found.exceeded_us == {"iops": 50, "bandwidth": 0}
 
 

@@ -54,12 +54,8 @@ entries = st.builds(
 
 def test_job_has_one_request_in_flight() -> None:
     job = plan_probe(READS, "vda", NO_LIMITS).job("/dev/vda")
-    assert (job.pattern, job.request_bytes, job.queue_depth, job.workers) == (
-        "randread",
-        4096,
-        1,
-        1,
-    )
+    assert (job.pattern, job.request_bytes) == ("randread", 4096)
+    assert (job.queue_depth, job.workers) == (1, 1)
     assert (job.target, job.rate_iops, job.runtime_s) == ("/dev/vda", 20.0, 5.0)
     assert not job.writes
     assert plan_probe(WRITES, "vda", NO_LIMITS).job("/srv/f").pattern == "randwrite"
@@ -199,25 +195,19 @@ def test_result_is_that_of_the_direction(kind: ProbeKind, result: FioResult) -> 
     assert probe.bins == BINS
 
 
-def test_run_without_completed_requests_failed() -> None:
-    plan = plan_probe(ProbeEntry(kind="read-latency"), "vda", NO_LIMITS)
-    probe = measured_result(plan, FioResult("3.33", NONE, DONE), 1.7e9, 5.4)
-    assert (probe.failure, probe.message) == ("error", "fio completed no request")
-
-
-def test_failure_counts_all_its_bytes() -> None:
-    plan = plan_probe(ProbeEntry(kind="read-latency"), "vda", NO_LIMITS)
-    probe = failed_result(plan, "timeout", "ended after 15 s", 1.7e9, 15.0)
-    assert not probe.is_success
-    assert probe.spent_bytes == plan.most_bytes
-    assert probe.transferred_bytes == 0
-
-
-def test_skip_counts_no_bytes() -> None:
-    plan = plan_probe(ProbeEntry(kind="read-latency"), "vda", NO_LIMITS)
-    probe = skipped_result(plan, Skip("busy", "the load is 85%"), 1.7e9)
-    assert not probe.is_success
-    assert (probe.skipped, probe.message, probe.spent_bytes) == ("busy", "the load is 85%", 0)
+def test_run_that_failed_or_was_skipped() -> None:
+    plan = plan_probe(READS, "vda", NO_LIMITS)
+    nothing = measured_result(plan, FioResult("3.33", NONE, DONE), 1.7e9, 5.4)
+    assert (nothing.failure, nothing.message) == ("error", "fio completed no request")
+    failed = failed_result(plan, "timeout", "ended after 15 s", 1.7e9, 15.0)
+    assert (failed.is_success, failed.transferred_bytes) == (False, 0)
+    assert failed.spent_bytes == plan.most_bytes, "it counts all its bytes"
+    skipped = skipped_result(plan, Skip("busy", "the load is 85%"), 1.7e9)
+    assert not skipped.is_success
+    assert (skipped.skipped, skipped.message, skipped.spent_bytes) == (
+        *("busy", "the load is 85%"),
+        0,
+    )
 
 
 def test_quantile_of_nothing_is_none() -> None:

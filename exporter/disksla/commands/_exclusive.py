@@ -11,7 +11,6 @@ from disksla.commands._context import HostContext
 from disksla.commands._options import roots_of
 from disksla.disks import BENCHMARK_MAX_UTILIZATION, Disk, activity_between
 from disksla.errors import DiskslaError
-from disksla.procfs import CounterValues, MalformedLineError, find_reading
 from disksla.procfs.files import DiskstatsFile
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots
@@ -71,26 +70,12 @@ def measure_utilization(
     """
     file = DiskstatsFile(roots.procfs)
     try:
-        before = _reading(file.read(), device)
+        before = file.counters(device)
         wait(seconds)
-        after = _reading(file.read(), device)
-    except OSError as error:
-        raise DiskslaError(
-            f"cannot read {roots.procfs / 'diskstats'}: {error.strerror or error}"
-        ) from error
+        after = file.counters(device)
     finally:
         file.close()
     utilization = activity_between(before, after, seconds).utilization
     if utilization is None:
         raise DiskslaError(f"/proc/diskstats does not report the utilization of {device}")
     return utilization
-
-
-def _reading(text: str, device: str) -> CounterValues:
-    try:
-        reading = find_reading(text, device)
-    except MalformedLineError as error:
-        raise DiskslaError(f"/proc/diskstats, {device}: {error}") from error
-    if reading is None:
-        raise DiskslaError(f"{device} is not in /proc/diskstats")
-    return reading

@@ -93,19 +93,15 @@ def run(arguments: argparse.Namespace) -> int:
         result = run_probe(fio, plan, context, stop, on_start)
         _print_result(console, result)
     elif plan.rate_iops and (disk.mount_points or not entry.uses_file):
-        on_start(plan.job(_dry_run_target(plan, context)))
+        target = Path("/dev") / plan.device
+        if entry.uses_file:  # the scratch file has no name yet
+            target = file_directory(context) / SCRATCH_DIRECTORY / "FILE"
+        on_start(plan.job(str(target)))
     if arguments.json:
         print(to_json(_document(plan, fio, jobs, skips, result)))
     if result is None:
         return 1 if skips else 0
     return 0 if result.is_success else 1
-
-
-def _dry_run_target(plan: ProbePlan, context: ProbeContext) -> str:
-    """Return the target of a probe that is not run; the scratch file has no name yet."""
-    if plan.entry.uses_file:
-        return str(file_directory(context) / SCRATCH_DIRECTORY / "FILE")
-    return f"/dev/{plan.device}"
 
 
 def entry_for(settings: Settings, device: str, kind: ProbeKind) -> ProbeEntry:

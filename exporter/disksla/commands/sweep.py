@@ -14,7 +14,7 @@ from disksla.benchmark.sweep_journal import SweepJournal, mismatch
 from disksla.benchmark.sweep_journal_file import SweepJournalFile, load_journal
 from disksla.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, csv_of, row_of
 from disksla.benchmark.sweep_text import announcement, document, print_table
-from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
+from disksla.commands._context import add_context_arguments, add_device, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._options import add_force, parse_option, parse_optional
 from disksla.console import SafeConsole, progress_bar, to_json, write_file
@@ -84,9 +84,13 @@ def run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.resume or arguments.output or Path(f"sweep-{disk.name}.jsonl")
     _check_new_files(arguments.csv, arguments.html)
     if left:
-        _announce(host, header, len(finished))
+        limits = host.assignment(header.disk).limits
+        for sentence in announcement(header, limits, len(finished)):
+            SafeConsole(stderr=True).print(sentence)
     if arguments.dry_run:
-        _print_commands(left, header)
+        target = f"{header.directory}/FILE" if header.directory else f"/dev/{disk.name}"
+        for cell in left:
+            print(command_lines(("fio", *fio_arguments(_job(cell, header, target)))))
         return 0
     rows = finished
     if left:
@@ -187,19 +191,6 @@ def _check_new_files(*paths: Path | None) -> None:
             raise DiskslaError(f"{path} already exists; choose another name")
         if path is not None and not path.absolute().parent.is_dir():
             raise DiskslaError(f"cannot create {path}: no directory {path.parent}")
-
-
-def _announce(host: HostContext, header: SweepHeader, finished: int) -> None:
-    limits = host.assignment(header.disk).limits
-    console = SafeConsole(stderr=True)
-    for sentence in announcement(header, limits, finished):
-        console.print(sentence)
-
-
-def _print_commands(cells: list[SweepCell], header: SweepHeader) -> None:
-    target = f"{header.directory}/FILE" if header.directory else f"/dev/{header.disk.name}"
-    for cell in cells:
-        print(command_lines(("fio", *fio_arguments(_job(cell, header, target)))))
 
 
 def _job(cell: SweepCell, header: SweepHeader, target: str) -> FioJob:

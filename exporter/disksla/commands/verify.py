@@ -33,7 +33,6 @@ from disksla.limits import Assignment
 from disksla.schema import duration
 from disksla.text import command_lines
 from disksla.units import format_duration
-from disksla.verification import VerificationReport
 from disksla.verification.plan import SuitePlan, base_estimate_s
 from disksla.verification.preconditions import known_violations
 from disksla.verification.runner import VerificationRequest, run_verification
@@ -112,12 +111,19 @@ def run(arguments: argparse.Namespace) -> int:
     request = _request(arguments, _with_terms(host, disk, arguments), disk)
     _print_note(_estimate(request.plan, request.assignment))
     if arguments.dry_run:
-        _print_dry_run(request)
+        for test in request.plan.tests:
+            print(command_lines(["fio", *fio_arguments(request.plan.job(test))]))
+        for violation in request.violations:
+            _print_note(f"precondition violated: {violation.message}")
         return 0
     with stop_on_signal() as interrupted, progress_bar(request.plan.estimate_s) as progress:
         report = run_verification(request, interrupted.stop, progress)
     write_report(arguments, report)
-    _save(host, report)
+    # A failure to write the file is printed below, not logged.
+    logging.getLogger("disksla.state").addHandler(logging.NullHandler())
+    problem = save_report(Path(host.settings.state.directory), report)
+    if problem is not None:
+        _print_note(f"the daemon will not publish this result: {problem}")
     if interrupted.by is not None:
         return 128 + interrupted.by
     return report.status
@@ -242,21 +248,6 @@ def _estimate(plan: SuitePlan, assignment: Assignment) -> str:
             " (--wait-for-base uses them up first)"
         )
     return text
-
-
-def _print_dry_run(request: VerificationRequest) -> None:
-    for test in request.plan.tests:
-        print(command_lines(["fio", *fio_arguments(request.plan.job(test))]))
-    for violation in request.violations:
-        _print_note(f"precondition violated: {violation.message}")
-
-
-def _save(host: HostContext, report: VerificationReport) -> None:
-    # A failure to write the file is printed below, not logged.
-    logging.getLogger("disksla.state").addHandler(logging.NullHandler())
-    problem = save_report(Path(host.settings.state.directory), report)
-    if problem is not None:
-        _print_note(f"the daemon will not publish this result: {problem}")
 
 
 def _print_note(text: str) -> None:

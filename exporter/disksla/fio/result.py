@@ -189,7 +189,8 @@ def parse_fio(text: str) -> FioResult:
         if job.error:
             reason = reason_of(job.error)
             hints = ["run this as root"] if reason == "permission" else []
-            messages = [f"fio: {_error_name(job.error)}", *notes, *hints]
+            name = errno.errorcode.get(job.error, "unknown error number")
+            messages = [f"fio: error {job.error} ({name})", *notes, *hints]
             raise FioError(reason, _printable("; ".join(messages)))
     if len({job.groupid for job in jobs}) != 1:
         raise DiskslaError(
@@ -217,10 +218,6 @@ def reason_of(error: int) -> FailureReason:
             return "permission"
         case _:
             return "error"
-
-
-def _error_name(error: int) -> str:
-    return f"error {error} ({errno.errorcode.get(error, 'unknown error number')})"
 
 
 def _split_document(text: str) -> tuple[str, tuple[str, ...]]:

@@ -83,21 +83,12 @@ def known_engine(engine: str) -> str:
     return engine
 
 
-def depth_of(engine: str, queue_depth: int, files: int = 1) -> int:
-    """Return the requests that a job has in flight at the disk, whatever its `iodepth`.
-
-    Synchronous engines have one. The C library handles requests of posixaio to the same file one
-    after another.
-    """
-    if engine == "posixaio":
-        return min(queue_depth, files, _POSIX_AIO_THREADS)
-    return 1 if engine in _SYNCHRONOUS else queue_depth
-
-
 def depth(options: Options) -> int:
-    """Return the requests that a job always has in flight at the disk.
+    """Return the requests that a job always has in flight at the disk, whatever its `iodepth`.
 
     fio lets its queue drain if it has to wait for several requests before it sends the next.
+    Synchronous engines have one in flight. The C library handles requests of posixaio to the same
+    file one after another.
     """
     asked = count(options, "iodepth", 1)
     names = names_in(options.get("filename", ""))
@@ -110,7 +101,10 @@ def depth(options: Options) -> int:
         )
     )
     low = count(options, "iodepth_low", asked)
-    return depth_of(engine_of(options), max(1, min(asked, low + 1, asked - held + 1)), files)
+    engine, kept = engine_of(options), max(1, min(asked, low + 1, asked - held + 1))
+    if engine == "posixaio":
+        return min(kept, files, _POSIX_AIO_THREADS)
+    return 1 if engine in _SYNCHRONOUS else kept
 
 
 def queue_depth(options: Options) -> int:
@@ -125,11 +119,6 @@ def is_direct(options: Options, engine: str) -> bool | None:
     """
     if engine in _PASS_THROUGH | _BUFFERED:
         return engine in _PASS_THROUGH
-    return is_asked_direct(options)
-
-
-def is_asked_direct(options: Options) -> bool | None:
-    """Return what the options say of the cache; None if they say nothing."""
     if "buffered" in options:
         return options["buffered"] in OFF
     return options["direct"] not in OFF if "direct" in options else None

@@ -212,6 +212,7 @@ def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) 
     has_one_size = len(loads) == 1 and len(_used_sizes(job)) == 1
     request_bytes = _used_sizes(job).pop() if has_one_size else mean_request_bytes(read, write)
     rate = _rate_iops(job, options, request_bytes)
+    directness = {is_direct(options, each.engine) for each in jobs}
     return Measurement(
         name=name,
         tool="fio",
@@ -222,7 +223,7 @@ def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) 
         write=write,
         percentiles=percentiles(results[0]) if len(results) == 1 and not _is_mix(job) else (),
         rate_iops=None if rate is None else rate * count,
-        is_direct=_is_direct(jobs, options),
+        is_direct=directness.pop() if len(directness) == 1 else False,
         is_paced=is_paced(options),
     )
 
@@ -232,11 +233,6 @@ def _rate_iops(job: _Job, options: Options, request_bytes: int) -> float | None:
     with contextlib.suppress(DiskslaError):  # the word may be that of another program
         return rate_iops(options, None if _is_mix(job) else direction, request_bytes)
     return None
-
-
-def _is_direct(jobs: Sequence[_Job], options: Options) -> bool | None:
-    found = {is_direct(options, job.engine) for job in jobs}
-    return found.pop() if len(found) == 1 else False
 
 
 def _is_mix(job: _Job) -> bool:

@@ -245,6 +245,7 @@ def _show(arguments: argparse.Namespace, header: SweepHeader, rows: tuple[SweepR
         print(to_json(document(header, rows)))
     else:
         print_table(header, rows)
+    _check_new_files(arguments.csv, arguments.html)  # again: they may have been made meanwhile
     if arguments.csv:
         write_file(arguments.csv, csv_of(rows).encode())
     if arguments.html:

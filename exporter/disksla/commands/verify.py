@@ -154,7 +154,13 @@ def _with_terms(host: HostContext, disk: Disk, arguments: argparse.Namespace) ->
 def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> VerificationRequest:
     assignment = host.assignment(disk)
     tolerance_ratio = host.settings.assessment.tolerance_ratio
-    suite = _suite(arguments, disk, assignment, tolerance_ratio)
+    name = arguments.suite or default_suite(assignment.provider)
+    suite = make_suite(name, assignment.limits, tolerance_ratio)
+    if not any(test.requirement for test in suite.tests):
+        raise DiskslaError(
+            f"{disk.name} has no limits to verify: {assignment.reason}; use --terms ID, or add"
+            " the disk to `disks` in the configuration"
+        )
     uncached = [each for each in host.machine_limits(disk) if not each.is_cache]
     suite = within_machine(suite, uncached, tolerance_ratio)
     directory: Path | None = arguments.file
@@ -173,19 +179,6 @@ def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ve
         violations=violations,
         force=arguments.force,
     )
-
-
-def _suite(
-    arguments: argparse.Namespace, disk: Disk, assignment: Assignment, tolerance_ratio: float
-) -> Suite:
-    name = arguments.suite or default_suite(assignment.provider)
-    suite = make_suite(name, assignment.limits, tolerance_ratio)
-    if not any(test.requirement for test in suite.tests):
-        raise DiskslaError(
-            f"{disk.name} has no limits to verify: {assignment.reason}; use --terms ID, or add"
-            " the disk to `disks` in the configuration"
-        )
-    return suite
 
 
 def _plan(

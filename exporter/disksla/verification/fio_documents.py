@@ -13,8 +13,9 @@ import msgspec
 from disksla.errors import DiskslaError
 from disksla.verification.fio_options import Options, as_options, merged, with_device
 
-_START = re.compile(r"^[ \t]*\{", re.MULTILINE)
-_NEXT = re.compile(r"[\s,]*\{")
+_START = re.compile(r'^[ \t]*\{(?=\s*["}])', re.MULTILINE)
+_NEXT = re.compile(r'[\s,]*\{(?=\s*["}])')
+"""Braces that may begin an object, since the message of an error costs a search of the text."""
 _NO_NUMBER = re.compile(r"(:\s*)[+-]?(?:nan|inf)\b")
 """What fio prints for undefined values; JSON does not allow it."""
 _SURROGATE = re.compile(r"(?<!\\)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
@@ -129,9 +130,7 @@ def _decode(text: str) -> tuple[list[Entry], list[str]]:
             value, end = decoder.raw_decode(text, start)
             found.append(value)
             start = _next_start(text, end)
-        except RecursionError as error:  # at each of its braces again
-            return found, [*errors, str(error)]
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if text[max(0, start - 1)] in "{\n":  # not an object in one that is cut off
                 errors.append(str(error))
             start = _next_start(text, start + 1)

@@ -135,13 +135,10 @@ def _pattern_of(patterns: set[Pattern]) -> Pattern:
     """Return the pattern of jobs together: random if one is, mixed if they are not the same."""
     if len(patterns) == 1:
         return patterns.pop()
-    is_random = any(pattern.startswith("rand") for pattern in patterns)
     directions = {pattern.removeprefix("rand") for pattern in patterns}
-    if directions == {"read"}:
-        return "randread"
-    if directions == {"write"}:
-        return "randwrite"
-    return "randrw" if is_random else "rw"
+    if directions in ({"read"}, {"write"}):
+        return "randread" if directions == {"read"} else "randwrite"
+    return "randrw" if any(pattern.startswith("rand") for pattern in patterns) else "rw"
 
 
 def percentiles_of(bins: tuple[LatencyBin, ...]) -> tuple[Percentile, ...]:

@@ -20,7 +20,7 @@ TOUCHING = {
     "api": "daemon_client",
     "benchmark": "sweep_journal_file sweep_text throughput",
     "commands": """
-        _access _advise_series _context _daemon _exclusive _explain_remote _interrupt
+        _access _advise_series _context _daemon _exclusive _explain_remote _interrupt _log_options
         _machine_options _options
         _prometheus _provision _recent _recent_text _recorded_lines _sold _verify_report advise
         catalog check check_config detect discover

@@ -17,7 +17,7 @@ from disksla.benchmark.sweep_text import announcement, document, print_table
 from disksla.commands._context import add_context_arguments, add_device, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._options import add_force, parse_option, parse_optional
-from disksla.console import SafeConsole, progress_bar, to_json, write_file
+from disksla.console import SafeConsole, progress_bar, to_json
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import FioError, FioJob, fio_arguments
@@ -245,9 +245,16 @@ def _show(arguments: argparse.Namespace, header: SweepHeader, rows: tuple[SweepR
         print(to_json(document(header, rows)))
     else:
         print_table(header, rows)
-    _check_new_files(arguments.csv, arguments.html)  # again: they may have been made meanwhile
     if arguments.csv:
-        write_file(arguments.csv, csv_of(rows).encode())
+        _write(arguments.csv, csv_of(rows))
     if arguments.html:
         started = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(header.started_at_s))
-        write_file(arguments.html, sweep_html(header, rows, started).encode())
+        _write(arguments.html, sweep_html(header, rows, started))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise DiskslaError(f"cannot create {path}: {error.strerror}") from error

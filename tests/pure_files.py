@@ -18,9 +18,9 @@ TOUCHING = {
     "": "__main__ cli console daemon package_files",
     "advice": "advice_text",
     "api": "daemon_client",
-    "benchmark": "idle_check sweep_journal_file sweep_text throughput",
+    "benchmark": "sweep_journal_file sweep_text throughput",
     "commands": """
-        _advise_series _context _daemon _exclusive _explain_remote _interrupt _options
+        _advise_series _context _daemon _exclusive _explain_remote _interrupt _log_options _options
         _prometheus _provision _recent _verify_report advise
         catalog check check_config detect discover
         doctor ebs_statistics explain identify judge limits once open_events probe record replay
@@ -31,10 +31,10 @@ TOUCHING = {
     "detection": "clouds_file service_account",
     "disks": "csi_volume_files hotplug inventory",
     "doctor": "ask_daemon gather_facts",
-    "ebs": "client devices helper nvme",
+    "ebs": "client helper nvme",
     "events": "data_writes helper opened opening request_sampler source",
     "exchange": "transport",
-    "fio": "filesystem process raw_device runner sandbox scratch_file",
+    "fio": "process raw_device runner sandbox scratch_file",
     "history": "machine_limit",
     "limits": "catalog limits_text machine_tables machine_text",
     "metrics": "build_info render",

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from disksla.benchmark.identify import MIN_REQUESTS, identify
+from disksla.benchmark.identify import MIN_REQUESTS, Claim, identify
 from disksla.benchmark.identify_evidence import Evidence, RequestStats
 from disksla.benchmark.identify_rules import TITLES
-from disksla.benchmark.identify_text import Claim
 from disksla.benchmark.sweep_matrix import evidence_of, read_csv
 from disksla.fio.result import LatencyBin
 from disksla.units import KIB

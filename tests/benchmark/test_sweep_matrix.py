@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from disksla.benchmark.identify_evidence import Evidence
 from disksla.benchmark.sweep_matrix import (
     COLUMNS,
-    SETUP_S,
     SweepCell,
     SweepPlan,
     SweepRow,
@@ -18,11 +17,14 @@ from disksla.benchmark.sweep_matrix import (
     evidence_of,
     read_csv,
     row_of,
-    total_s,
 )
+from disksla.benchmark.sweep_text import cost_warnings
 from disksla.errors import DiskslaError
 from disksla.fio.result import DirectionResult, FioResult
-from disksla.units import KIB, MIB
+from disksla.limits.derive import derive_limits
+from disksla.limits.limits import NO_LIMITS
+from disksla.units import GIB, KIB, MIB
+from support.simulated_host import CATALOG
 
 TABLE = Path(__file__).resolve().parent / "sweeps" / "storageio-hdd.csv"
 NO_REQUESTS = DirectionResult(0, 0, 10.0, 0.0, 0.0, None)
@@ -71,12 +73,6 @@ def test_job_writes_only_if_its_cell_does(cell: SweepCell) -> None:
     assert (job.workers, job.queue_depth, job.span_bytes) == (cell.workers, 1, 64 * MIB)
     if job.random_share is not None:
         assert 0 < job.random_share < 1
-
-
-def test_total_duration() -> None:
-    plan = SweepPlan(sizes=(4 * KIB,), workers=(1,), runtime_s=9.0)
-    assert total_s(plan) == 4 * (9.0 + SETUP_S)
-    assert total_s(plan, finished=4) == 0
 
 
 def test_row_adds_reads_and_writes() -> None:
@@ -162,3 +158,36 @@ def test_latency_rounded_to_0_is_computed_from_iops() -> None:
 
 def test_no_evidence_without_random_reads() -> None:
     assert evidence_of((row(16, 4096, 1, 1, 100), row(1, 4096, 0, 1, 100))) == Evidence()
+
+
+def warnings(terms: str, size_bytes: int, seconds: float) -> list[str]:
+    return list(cost_warnings(derive_limits(CATALOG[terms], size_bytes), seconds))
+
+
+def test_disk_without_limits_has_no_warning() -> None:
+    assert list(cost_warnings(NO_LIMITS, 60)) == []
+
+
+def test_warning_names_the_limit_and_the_duration() -> None:
+    [sentence] = warnings("vk.ceph-ssd", 500 * GIB, 880)
+    assert sentence == (
+        "The sweep uses the whole limit of the disk (15000 IOPS, 400 MiB/s) for 14.7 min; other"
+        " programs that use the disk will slow down."
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (880, "The sweep uses up to 47% of the burst credits; a full refill takes 12 h."),
+        (
+            3600,
+            (
+                "The burst credits are used up after 31.3 min at most: cells before that show the"
+                " burst rate, cells after it the baseline. A full refill takes 12 h."
+            ),
+        ),
+    ],
+)
+def test_warning_names_the_burst_credits(seconds: float, expected: str) -> None:
+    assert warnings("yandex.network-hdd", 600 * GIB, seconds)[-1] == expected

@@ -140,19 +140,7 @@ def test_finished_journal_is_only_printed(
     assert all(len(line) <= 80 for line in lines)
     assert lines[0] == "vdb, 1 worker"
     rows = [line.split() for line in lines[2:10]]
-    assert rows[0] == [
-        "4",
-        "KiB",
-        "100%",
-        "seq,",
-        "100%",
-        "read",
-        "1",
-        "ms",
-        "1000",
-        "3.906",
-        "MiB/s",
-    ]
+    assert " ".join(rows[0]) == "4 KiB 100% seq, 100% read 1 ms 1000 3.906 MiB/s"
     assert [row[0] for row in rows] == ["4"] * 4 + ["16"] * 4
     assert read_csv(table.read_text()) == tuple(ROWS)
     assert len(list(csv.reader(table.read_text().splitlines()))) == 9
@@ -195,29 +183,13 @@ def test_truncated_journal_has_cells_left(
     assert "Cells left to measure: 1." in " ".join(captured.err.split())
 
 
-@pytest.mark.parametrize(
-    ("before", "options", "reason"),
-    [
-        (HEADER, ["--runtime=20s"], "it has another plan (runtime_s differ)"),
-        (HEADER, ["--sizes=4KiB"], "it has another plan (sizes differ)"),
-        (
-            replace(HEADER, disk=replace(HEADER.disk, serial="other")),
-            [],
-            "it belongs to another disk (vdb with serial other, 107374182400 bytes)",
-        ),
-    ],
-)
 def test_journal_of_another_sweep_is_refused(
-    before: SweepHeader,
-    options: list[str],
-    reason: str,
-    flags: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "journal"
-    path.write_bytes(encode_line(before))
-    assert main(["sweep", "vdb", f"--resume={path}", *options, *flags]) == 2
+    path.write_bytes(encode_line(HEADER))
+    assert main(["sweep", "vdb", f"--resume={path}", "--runtime=20s", *flags]) == 2
+    reason = "it has another plan (runtime_s differ)"
     assert f"cannot resume from {path}: {reason}" in stderr_of(capsys)
 
 

@@ -1,15 +1,26 @@
 """What a volume did between two readings: differences, wraps, resets."""
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.ebs.change import Change, change_between
-from disksla.ebs.reading import Reading
-from disksla.ebs.statistics import Bin, parse
+from disksla.ebs.reading import (
+    LONGEST_LINE_BYTES,
+    Alive,
+    Change,
+    Failure,
+    Reading,
+    Watch,
+    change_between,
+    decode_message,
+    decode_request,
+    encode,
+)
+from disksla.ebs.statistics import Bin, PageFailureReason, parse
+from disksla.errors import DiskslaError
 from support.ebs_pages import INSTANCE_STORE_MAGIC, Page
 
 BEFORE = Page(
@@ -40,9 +51,14 @@ def change(before: Page, after: Page) -> Change | None:
     return change_between(read(before), read(after, 11.0))
 
 
+def changed(before: Page, after: Page) -> Change:
+    found = change(before, after)
+    assert found is not None
+    return found
+
+
 def test_nothing_happened() -> None:
-    same = change(BEFORE, BEFORE._replace(queue_length=0))
-    assert same is not None
+    same = changed(BEFORE, BEFORE._replace(queue_length=0))
     assert (same.begin_s, same.end_s) == (10.0, 11.0)
     assert set(same.exceeded_us.values()) == {0}
     assert [each.count for each in same.read_latency] == [0, 0]
@@ -56,8 +72,7 @@ def test_counters_are_subtracted(rises: list[int], requests: int) -> None:
     }
     bins = ((0, 512, (60 + requests) % 2**32), (512, 1024, 40))
     after = BEFORE._replace(read_bins=bins, **totals)
-    found = change(BEFORE, after)
-    assert found is not None
+    found = changed(BEFORE, after)
     assert (found.read_us, found.write_us, *found.exceeded_us.values()) == tuple(rises[4:])
     assert found.read_latency == (Bin(0, 512, requests), Bin(512, 1024, 0))
 
@@ -69,8 +84,7 @@ def test_bins_wrap(before: int, requests: int) -> None:
         total_write_ops=first.total_write_ops + requests,
         write_bins=((0, 512, (before + requests) % 2**32),),
     )
-    found = change(first, second)
-    assert found is not None
+    found = changed(first, second)
     assert found.write_latency == (Bin(0, 512, requests),)
 
 
@@ -102,8 +116,7 @@ def test_another_volume_or_time_that_did_not_pass() -> None:
 
 def test_an_instance_store_disk_has_two_limits() -> None:
     store = BEFORE._replace(magic=INSTANCE_STORE_MAGIC)
-    found = change(store, store._replace(instance_exceeded_iops_us=950))
-    assert found is not None
+    found = changed(store, store._replace(instance_exceeded_iops_us=950))
     assert found.exceeded_us == {"iops": 50, "bandwidth": 0}
 
 
@@ -113,3 +126,57 @@ def test_limits_that_a_recorded_page_lacks_begin_at_zero() -> None:
     found = change_between(msgspec.structs.replace(before, statistics=fewer), read(BEFORE, 11.0))
     assert found is not None
     assert found.exceeded_us["iops"] == 700
+
+
+MOST = 2**63 - 1
+BINS = [(MOST - 1, MOST - 1, 2**32 - 1)] * 63 + [(MOST, MOST, 2**32 - 1)]
+LARGEST = Page(0x3C23B510, 1, *(MOST,) * 11, BINS, BINS)
+
+
+def test_a_reading_is_read_as_it_was_written() -> None:
+    reading = Reading("nvme1n1", "vol0a1b", 12.5, parse(LARGEST.written()), 0.001)
+    line = encode(reading)
+    assert decode_message(line) == reading
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert len(line) < LONGEST_LINE_BYTES
+
+
+@given(st.sampled_from(get_args(PageFailureReason)), st.text(max_size=100))
+def test_a_failure_is_read_as_it_was_written(reason: str, message: str) -> None:
+    failure = Failure("nvme1n1", reason, message)  # type: ignore[arg-type]
+    assert decode_message(encode(failure)) == failure
+
+
+def test_that_the_helper_works_is_read_as_it_was_written() -> None:
+    assert decode_message(encode(Alive())) == Alive()
+
+
+@given(st.lists(st.text(min_size=1, max_size=64), max_size=128))
+def test_a_request_is_read_as_it_was_written(devices: list[str]) -> None:
+    request = Watch(tuple(devices))
+    assert decode_request(encode(request)) == request
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\xff\n",
+        b"[" * 5000,
+        b'{"type":"other"}',
+        b'{"type":"failure","device":"a","reason":"unheard of"}',
+        b'{"type":"failure","device":"","reason":"short"}',
+        b'{"type":"reading","device":"a","serial":"","monotonic_s":1e400,"statistics":{}}',
+        b'{"type":"watch","devices":[]}',
+    ],
+)
+def test_other_lines_of_the_helper_are_rejected(line: bytes) -> None:
+    with pytest.raises(DiskslaError, match=r"line of the helper: .*; expected the same version"):
+        decode_message(line)
+
+
+@pytest.mark.parametrize("line", [b"", b"{}", b'{"type":"watch","devices":[""]}'])
+def test_other_lines_of_a_client_are_rejected(line: bytes) -> None:
+    with pytest.raises(DiskslaError, match="line of the client: "):
+        decode_request(line)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.ebs.devices import EbsDevice, find_device, find_devices
-from disksla.ebs.nvme import read_statistics
+from disksla.ebs.nvme import EbsDevice, find_device, find_devices, read_statistics
 from disksla.ebs.reading import Failure, Reading
 from disksla.ebs.statistics import parse
 from support import ttar

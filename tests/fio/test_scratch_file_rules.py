@@ -1,10 +1,15 @@
 """Mounts where a scratch file may be created, and the space that it may take."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.disks.disk import Disk
+from disksla.errors import DiskslaError
+from disksla.fio.scratch_file import file_system_of
 from disksla.fio.scratch_file_rules import (
     MAX_RESERVED_BYTES,
     NETWORK_FILE_SYSTEMS,
@@ -14,6 +19,7 @@ from disksla.fio.scratch_file_rules import (
     mounts_for_files,
 )
 from disksla.procfs.mountinfo import Mount
+from support.simulated_host import a_disk
 
 GIB = 1024**3
 EXT4 = Mount(8, 1, "/", "/srv", "/dev/sda1", "ext4")
@@ -114,3 +120,29 @@ def test_bind_mounts_come_last_and_hidden_ones_never() -> None:
 
 def tmpfs_over(mount: Mount) -> Mount:
     return mount._replace(major=0, minor=60, source="tmpfs", file_system="tmpfs")
+
+
+def test_file_system_is_that_of_the_nearest_mount_point(tmp_path: Path) -> None:
+    command = ["findmnt", "--noheadings", "--output=TARGET,FSTYPE", "--target", str(tmp_path)]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    mount_point, file_system = shown.split()
+    assert file_system_of(tmp_path, a_disk(mount_points=(mount_point,))) == file_system
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nothing", "nothing: No such file or directory"),
+        ("file", "file is not a directory"),
+        (".", "is not on vda: .* expected a directory below /elsewhere"),
+    ],
+)
+def test_path_outside_the_disk_is_refused(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DiskslaError, match=message):
+        file_system_of(tmp_path / name, a_disk(mount_points=("/elsewhere",)))
+
+
+def test_disk_without_mounts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DiskslaError, match="no file system of vda is mounted"):
+        file_system_of(tmp_path, a_disk())

@@ -117,13 +117,11 @@ def test_report_is_never_written_to_a_disk(image: Path, device: str) -> None:
 
 @pytest.mark.in_check
 def test_disk_is_reserved_in_the_block(device: str, tmp_path: Path) -> None:
-    with exclusive_device(disk_of(device)) as reserved:
-        path = reserved.path
-        assert path == Path(f"/dev/{device}")
+    with exclusive_device(disk_of(device)):
         assert "cannot be opened exclusively: Device or resource busy" in reasons(device)
         (tmp_path / "mounted").mkdir()
         attempt = subprocess.run(
-            ["mount", "-t", "ext4", str(path), str(tmp_path / "mounted")],
+            ["mount", "-t", "ext4", f"/dev/{device}", str(tmp_path / "mounted")],
             capture_output=True,
             check=False,
         )
@@ -134,10 +132,10 @@ def test_disk_is_reserved_in_the_block(device: str, tmp_path: Path) -> None:
 def test_disk_tested_in_its_region_is_not_empty_until_it_is_erased(device: str) -> None:
     needs("fio")
     offset_bytes, span_bytes = writable_region(SIZE)
-    with exclusive_device(disk_of(device)) as reserved:
+    with exclusive_device(disk_of(device)):
         job = FioJob(
             name="x",
-            target=str(reserved.path),
+            target=f"/dev/{device}",
             pattern="write",
             request_bytes=MIB,
             runtime_s=1,

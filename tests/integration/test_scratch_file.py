@@ -95,11 +95,6 @@ def test_file_contains_random_data(directory: Path) -> None:
     assert written == [MIB, 2 * MIB, 2 * MIB + 1]
 
 
-def test_file_can_be_left_unwritten(directory: Path) -> None:
-    with scratch_file(directory, MIB, written=False) as file:
-        assert file.read_bytes() == bytes(MIB)
-
-
 def test_exceptions_leave_nothing(directory: Path) -> None:
     def interrupted(_: int) -> None:
         raise KeyboardInterrupt
@@ -226,7 +221,7 @@ def test_small_file_system_is_never_filled(tmp_path: Path) -> None:
         space = os.statvfs(small)
         free_bytes, total_bytes = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
         assert refused(small, free_bytes - total_bytes // 20 + 4096) == "no_space"
-        with scratch_file(small, free_bytes - total_bytes // 20 - MIB, written=False):
+        with scratch_file(small, free_bytes - total_bytes // 20 - MIB):
             left = os.statvfs(small)
             assert left.f_bavail * left.f_frsize >= total_bytes // 20
         subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
@@ -298,7 +293,7 @@ def test_processes_may_share_the_directory(directory: Path) -> None:
 from pathlib import Path
 from disksla.fio.scratch_file import remove_leftovers, scratch_file
 for _ in range(100):
-    with scratch_file(Path({str(directory)!r}), 4096, written=False) as file:
+    with scratch_file(Path({str(directory)!r}), 4096) as file:
         remove_leftovers(Path({str(directory)!r}))
         assert file.stat().st_nlink == 1
 """

@@ -3,7 +3,7 @@
 import pytest
 
 from disksla.pipeline.window_records import WindowRecord, window_records, with_named_limits
-from disksla.provider_count.provider_span import ProviderSpan
+from disksla.provider_count.comparison import ProviderSpan
 from support.simulated_host import Machine, a_disk
 
 

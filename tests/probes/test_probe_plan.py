@@ -8,17 +8,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SeparateTerms, SumTerms, TimeSharedTerms, custom_limits
-from disksla.config.settings import PROBE_KINDS, PROBE_REQUEST_BYTES, ProbeEntry, ProbeKind
+from disksla.config.settings import (
+    PROBE_KINDS,
+    PROBE_REQUEST_BYTES,
+    ProbeEntry,
+    ProbeKind,
+    ProbeTarget,
+)
+from disksla.fio.result import DirectionResult, FioResult, LatencyBin
 from disksla.limits.cost_model import load_ratio
 from disksla.limits.limits import NO_LIMITS, Limits
+from disksla.pipeline.probe_results import Skip, quantile_s
 from disksla.probes.probe_plan import (
     FILL_BYTES_PER_SECOND,
     FILL_REQUEST_BYTES,
     GRACE_S,
     MOST_SHARE,
+    failed_result,
+    measured_result,
     offset_s,
     plan_probe,
+    skipped_result,
 )
+from disksla.probes.probe_scheduler import MAX_JITTER_S, times_of
+from disksla.units import MIB
 
 READS = ProbeEntry(kind="read-latency")
 WRITES = ProbeEntry(kind="write-latency")
@@ -41,12 +54,8 @@ entries = st.builds(
 
 def test_job_has_one_request_in_flight() -> None:
     job = plan_probe(READS, "vda", NO_LIMITS).job("/dev/vda")
-    assert (job.pattern, job.request_bytes, job.queue_depth, job.workers) == (
-        "randread",
-        4096,
-        1,
-        1,
-    )
+    assert (job.pattern, job.request_bytes) == ("randread", 4096)
+    assert (job.queue_depth, job.workers) == (1, 1)
     assert (job.target, job.rate_iops, job.runtime_s) == ("/dev/vda", 20.0, 5.0)
     assert not job.writes
     assert plan_probe(WRITES, "vda", NO_LIMITS).job("/srv/f").pattern == "randwrite"
@@ -144,3 +153,75 @@ def test_offsets_of_a_fleet_are_evenly_distributed(kind: ProbeKind) -> None:
 def test_disks_and_kinds_have_their_own_offsets() -> None:
     offsets = {offset_s("m", disk, entry) for disk in ("vda", "vdb") for entry in (READS, WRITES)}
     assert len(offsets) == 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "every_s", "cron", "jitter_s"),
+    [
+        ({}, 600.0, None, MAX_JITTER_S),
+        ({"every_s": 20.0, "splay_s": 10.0}, 20.0, None, 0.5),
+        ({"cron": "0 4 * * *"}, 0.0, "0 4 * * *", MAX_JITTER_S),
+    ],
+)
+def test_times_of(
+    settings: dict[str, ProbeTarget], every_s: float, cron: str | None, jitter_s: float
+) -> None:
+    times = times_of(ProbeEntry(kind="read-latency", **settings), 12.5)  # type: ignore[arg-type]
+    assert (times.every_s, times.cron, times.offset_s) == (every_s, cron, 12.5)
+    assert times.jitter_s == pytest.approx(jitter_s)
+
+
+BINS = (LatencyBin(0.001, 90), LatencyBin(0.002, 9), LatencyBin(0.5, 1))
+DONE = DirectionResult(100, 409_600, 5.0, 20.0, 81_920.0, 0.0066, BINS)
+NONE = DirectionResult(0, 0, 5.0, 0.0, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "result"),
+    [
+        ("read-latency", FioResult("3.33", DONE, NONE)),
+        ("write-latency", FioResult("3.33", NONE, DONE)),
+    ],
+)
+def test_result_is_that_of_the_direction(kind: ProbeKind, result: FioResult) -> None:
+    plan = plan_probe(ProbeEntry(kind=kind), "vda", NO_LIMITS)
+    probe = measured_result(plan, result, 1.7e9, 5.4)
+    assert probe.is_success
+    assert (probe.device, probe.kind) == ("vda", kind)
+    assert (probe.target_iops, probe.achieved_iops) == (20.0, 20.0)
+    assert probe.requests == 100
+    assert probe.transferred_bytes == probe.spent_bytes == 409_600 + plan.file_bytes
+    assert plan.file_bytes == (0 if kind == "read-latency" else MIB)
+    assert probe.bins == BINS
+
+
+def test_run_that_failed_or_was_skipped() -> None:
+    plan = plan_probe(READS, "vda", NO_LIMITS)
+    nothing = measured_result(plan, FioResult("3.33", NONE, DONE), 1.7e9, 5.4)
+    assert (nothing.failure, nothing.message) == ("error", "fio completed no request")
+    failed = failed_result(plan, "timeout", "ended after 15 s", 1.7e9, 15.0)
+    assert (failed.is_success, failed.transferred_bytes) == (False, 0)
+    assert failed.spent_bytes == plan.most_bytes, "it counts all its bytes"
+    skipped = skipped_result(plan, Skip("busy", "the load is 85%"), 1.7e9)
+    assert not skipped.is_success
+    assert (skipped.skipped, skipped.message, skipped.spent_bytes) == (
+        *("busy", "the load is 85%"),
+        0,
+    )
+
+
+def test_quantile_of_nothing_is_none() -> None:
+    assert quantile_s((), 0.5) is None
+    assert quantile_s((LatencyBin(0.1, 0),), 0.5) is None
+
+
+@given(st.lists(st.floats(1e-6, 10), min_size=1), st.floats(0, 1))
+def test_quantile_divides_the_requests(latencies: list[float], share: float) -> None:
+    bins = tuple(LatencyBin(latency, 1) for latency in sorted(latencies))
+    found = quantile_s(bins, share)
+    assert found is not None
+    below = sum(latency <= found for latency in latencies)
+    assert below >= share * len(latencies)
+    assert sum(latency < found for latency in latencies) < max(share * len(latencies), 1e-12) or (
+        found == min(latencies)
+    )

@@ -56,12 +56,20 @@ def reasons(
     return tuple(skip.reason for skip in found)
 
 
-def test_idle_disk_is_probed() -> None:
-    assert reasons(observe(a_machine())) == ()
-
-
-def test_disk_below_the_threshold_is_probed() -> None:
-    assert reasons(observe(a_machine(), reads=70, read_sectors=560, read_ms=35)) == ()
+@pytest.mark.parametrize(
+    ("each_tick", "expected"),
+    [
+        ({}, ()),
+        ({"reads": 70, "read_sectors": 560, "read_ms": 35}, ()),
+        ({"reads": 90, "read_sectors": 720, "read_ms": 45}, ("busy",)),
+        ({"inflight": 4}, ("stalled",)),
+        ({"reads": 50, "read_sectors": 400, "read_ms": 1600, "inflight": 32}, ("below",)),
+    ],
+)
+def test_disk_is_skipped_by_what_it_does(
+    each_tick: dict[str, int], expected: tuple[str, ...]
+) -> None:
+    assert reasons(observe(a_machine(), **each_tick)) == expected
 
 
 def test_busy_disk_is_skipped() -> None:
@@ -100,15 +108,6 @@ def test_disk_throttled_recently_is_skipped() -> None:
         machine.tick()
     assert snapshot(machine).verdict == "idle"
     assert "throttled" in reasons(SnapshotPair(before, snapshot(machine), 7.0))
-
-
-def test_stalled_disk_is_skipped() -> None:
-    assert reasons(observe(a_machine(), inflight=4)) == ("stalled",)
-
-
-def test_disk_below_its_promise_is_skipped() -> None:
-    observation = observe(a_machine(), reads=50, read_sectors=400, read_ms=1600, inflight=32)
-    assert "below" in reasons(observation)
 
 
 def test_disk_without_verdicts_is_skipped() -> None:

@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.interval.interval import Interval
-from disksla.provider_count.comparison import LATE_S, LONGEST_WAIT_S, Comparison
-from disksla.provider_count.provider_span import LONGEST_SPAN_S, ProviderSpan
+from disksla.provider_count.comparison import (
+    LATE_S,
+    LONGEST_SPAN_S,
+    LONGEST_WAIT_S,
+    Comparison,
+    ProviderSpan,
+)
 from disksla.verdict.throttle import LIMIT_KINDS, UNKNOWN_LIMIT, LimitKind, Throttle
 from disksla.verdict.verdict import WindowVerdict
 

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from disksla.ebs.devices import find_devices
 from disksla.ebs.helper import Helper
-from disksla.ebs.nvme import read_statistics
+from disksla.ebs.nvme import find_devices, read_statistics
 from disksla.system.unix_socket import UnixSocket
 
 EBS = "Amazon Elastic Block Store"

@@ -221,6 +221,10 @@ def test_incomplete_result_is_rejected(text: str, message: str) -> None:
         (with_options({"iodepth": "deep"}), "found iodepth='deep'; expected a number"),
         (with_options({"numjobs": "3"}, CLONES), "found 8 results of 3 clones"),
         (with_options({}, error=5), "EIO"),
+        (
+            BUFFERED_AT_RATE.replace('"groupid"', '"note" : "\udcff", "groupid"', 1),
+            "not valid fio JSON",
+        ),
         (with_options({"ioengine": "rbd"}), "ioengine=rbd is not known to use a disk"),
         (with_options({"ioengine": "null"}), "ioengine=null is not known to use a disk"),
         (with_options({"ioengine": "external:/spdk"}), "ioengine=external is not known"),
@@ -378,6 +382,7 @@ def two_jobs(first: str, second: str, *disks: str, group: int = 0, **fields: Any
         (two_jobs("/dev/vdb", "/dev/vdc"), [("/dev/vdb", "/dev/vdc")]),
         (two_jobs("/a/f", "/b/f", "vdb", "vdc", aggr_read_ios=None), [("/a",), ("/b",)]),
         (two_jobs("/a/f", "/a/g", "vdb", "vdc"), [("vdb", "vdc")]),
+        (two_jobs("/a/f:/b/f", "/a/g", "vdb", "vdc"), [("vdb", "vdc")]),
         (two_jobs("/a/f", "/b/f", "vdb", "vdc", "vdd"), [("vdb", "vdc", "vdd")]),
         # Two partitions are one disk, and the jobs one load.
         (two_jobs("/dev/vdb1", "/dev/vdb2", "vdb"), [("vdb",)]),
@@ -457,6 +462,7 @@ def test_only_the_last_interim_state_counts() -> None:
     "text",
     [
         interim((1000, 60.0), (1000, 60.0)),
+        f"{BUFFERED_AT_RATE}\n{BUFFERED_AT_RATE.replace('fio-3.33', 'fio-3.34')}",
         interim((1000, 60.0), (900, 60.1)),
         interim((1000, 60.0), (1100, 60.1), timestamp_s=1_700_000_000, step_s=61),
         f"{interim((1000, 10.0))}\n{with_options({'iodepth': '4'})}",

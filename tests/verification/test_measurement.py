@@ -4,11 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.fio.job import FioJob, Pattern
-from disksla.fio.result import DirectionResult, FioResult, LatencyBin
+from disksla.fio.result import DirectionResult, FioResult, LatencyBin, add_up
 from disksla.verification.measurement import (
     SHOWN_SHARES,
     Measurement,
-    add_up,
     at_the_same_time,
     measurement_of,
     percentiles_of,

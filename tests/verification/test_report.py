@@ -7,15 +7,12 @@ from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SeparateTerms, SumBurst, SumTerms, custom_limits
 from disksla.errors import DiskslaError
-from disksla.fio.result import DirectionResult
+from disksla.fio.result import NOTHING, DirectionResult
+from disksla.limits.assignment import Assignment
+from disksla.text import escape_xml
 from disksla.units import MIB
-from disksla.verification.judge import (
-    VerificationRun,
-    judge_test,
-    make_report,
-    without_measurement,
-)
-from disksla.verification.measurement import NOTHING, Measurement, Percentile
+from disksla.verification.judge import judge_test, make_report, without_measurement
+from disksla.verification.measurement import Measurement, Percentile
 from disksla.verification.preconditions import Violation
 from disksla.verification.report import (
     SuiteTestResult,
@@ -23,9 +20,14 @@ from disksla.verification.report import (
     VerificationReport,
     decode_report,
     encode_report,
+    format_amount,
+    format_percent,
+    format_result,
+    format_subject,
     report_verdict,
 )
 from disksla.verification.suites import Suite, SuiteTest, make_suite
+from support.reports import RESULTS, a_report
 from support.simulated_host import a_disk
 
 TOLERANCE = 0.03
@@ -33,6 +35,7 @@ TERMS = SeparateTerms(
     read_iops=1000.0, read_bytes_per_second=100.0 * MIB, write_iops=500.0, latency_s=0.002
 )
 SUITE = make_suite("vk", custom_limits(TERMS), TOLERANCE)
+ASSIGNMENT = Assignment("vk.ceph-ssd", "vk", "", 2**40, custom_limits(TERMS))
 OTHER_LOAD = Violation("other_load", "other load")
 
 
@@ -190,12 +193,11 @@ def test_report_verdict_follows_from_results(
 def report_of(
     results: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...] = ()
 ) -> VerificationReport:
-    run = VerificationRun(
-        disksla_version="0.1.0",
-        disk=a_disk("vdb", serial="vol-1", model="M", wwn="0x5"),
-        terms="vk.ceph-ssd",
-        provider="vk",
-        size_bytes=2**40,
+    return make_report(
+        SUITE,
+        ASSIGNMENT,
+        a_disk("vdb", serial="vol-1", model="M", wwn="0x5"),
+        results,
         target="device",
         tool="fio 3.33",
         tolerance_ratio=TOLERANCE,
@@ -203,18 +205,16 @@ def report_of(
         ended_timestamp_s=1.7e9 + 60,
         violations=violations,
     )
-    return make_report(SUITE, run, results)
 
 
 def test_report_identifies_its_disk() -> None:
     report = report_of((judge("randread-4k", 1000.0),))
     assert (report.device, report.key, report.serial) == ("vdb", "wwn:0x5", "vol-1")
-    run = VerificationRun(
-        disksla_version="0.1.0",
-        disk=None,
-        terms="x",
-        provider="y",
-        size_bytes=1,
+    report = make_report(
+        SUITE,
+        ASSIGNMENT,
+        None,
+        (without_measurement(suite_test("randread-4k"), "skipped", "not in the result"),),
         target="elsewhere",
         tool="DiskSpd",
         tolerance_ratio=TOLERANCE,
@@ -222,17 +222,8 @@ def test_report_identifies_its_disk() -> None:
         ended_timestamp_s=0.0,
         unjudged=("x: why",),
     )
-    report = make_report(
-        SUITE,
-        run,
-        (without_measurement(suite_test("randread-4k"), "skipped", "not in the result"),),
-    )
-    assert (report.device, report.key, report.model, report.unjudged) == (
-        None,
-        None,
-        None,
-        ("x: why",),
-    )
+    assert (report.device, report.key, report.model) == (None, None, None)
+    assert (report.unjudged, report.terms) == (("x: why",), "vk.ceph-ssd")
 
 
 cases = st.builds(
@@ -291,3 +282,48 @@ def test_any_bytes_are_decoded_or_rejected(text: bytes) -> None:
     except DiskslaError:
         return
     assert text.strip() == GOOD.strip()
+
+
+@pytest.mark.parametrize(
+    ("unit", "amount", "text"),
+    [
+        ("iops", 11250.0, "11250 IOPS"),
+        ("bytes_per_second", 125.0 * 2**20, "125 MiB/s"),
+        ("seconds", 0.0005, "0.5 ms"),
+        ("iops", None, "-"),
+        (None, 1.0, "-"),
+    ],
+)
+def test_amount_has_its_unit(unit: str | None, amount: float | None, text: str) -> None:
+    assert format_amount(unit, amount) == text  # type: ignore[arg-type]
+
+
+def test_percent_has_one_decimal() -> None:
+    assert (format_percent(0.7), format_percent(None)) == ("70.0%", "-")
+
+
+def test_result_is_one_sentence() -> None:
+    sentences = {result.test: format_result(result) for result in RESULTS}
+    assert sentences["read-1m"] == (
+        "500 MiB/s measured, at least 125 MiB/s required (bandwidth limit of 125 MiB/s)"
+    )
+    assert sentences["latency-randread-4k"] == (
+        "2 ms measured, at most 3 ms required (mean latency; the limit is indicative);"
+        " the latency is indicative; it is shown, not judged"
+    )
+    assert sentences["randwrite-4k"] == "fio was stopped"
+
+
+def test_subject_of_custom_terms_and_imported_results() -> None:
+    custom = a_report(terms="custom")
+    assert format_subject(custom) == "disk vdb, terms from the configuration"
+    imported = a_report(device=None, target="elsewhere")
+    assert format_subject(imported) == "imported result, terms vk.ceph-ssd"
+    imported = a_report(target="elsewhere")
+    assert format_subject(imported) == "imported result for disk vdb, terms vk.ceph-ssd"
+
+
+def test_characters_that_xml_forbids_are_escaped() -> None:
+    assert (
+        escape_xml("a\x00\x1b\udcff\ufffe\n\U0001f4be") == "a\\x00\\x1b\\udcff\\ufffe\n\U0001f4be"
+    )

@@ -19,7 +19,15 @@ from disksla.limits.limits import (
 )
 from disksla.limits.machine import SharedLimits
 from disksla.units import GIB, KIB, MIB
-from disksla.verification.suites import Suite, SuiteTest, default_suite, make_suite, within_machine
+from disksla.verification.plan import SuitePlan, base_estimate_s
+from disksla.verification.suites import (
+    Requirement,
+    Suite,
+    SuiteTest,
+    default_suite,
+    make_suite,
+    within_machine,
+)
 
 CATALOG = load_catalog()
 TOLERANCE = 0.03
@@ -33,6 +41,12 @@ def catalog_suite(terms_id: str, size_bytes: int, name: str | None = None) -> Su
 
 def by_test(suite: Suite) -> dict[str, SuiteTest]:
     return {test.name: test for test in suite.tests}
+
+
+def requirement_of(suite: Suite, test: str) -> Requirement:
+    found = by_test(suite)[test].requirement
+    assert found is not None
+    return found
 
 
 def required(suite: Suite) -> dict[str, float | None]:
@@ -75,20 +89,16 @@ def test_vk_suite_has_sizes_bandwidth_and_latency() -> None:
 
 @pytest.mark.parametrize(("terms", "binding"), [("vk.ef-nvme", True), ("vk.ceph-ssd", False)])
 def test_only_guaranteed_latency_is_binding(terms: str, binding: bool) -> None:
-    requirement = by_test(catalog_suite(terms, 100 * GIB))["latency-randread-4k"].requirement
-    assert requirement is not None
-    assert requirement.is_binding is binding
+    suite = catalog_suite(terms, 100 * GIB)
+    assert requirement_of(suite, "latency-randread-4k").is_binding is binding
 
 
 def test_requirement_names_its_reason() -> None:
-    tests = by_test(catalog_suite("vk.ceph-ssd", 100 * GIB))
-    requirement = tests["randread-8k"].requirement
-    assert requirement is not None
+    suite = catalog_suite("vk.ceph-ssd", 100 * GIB)
+    requirement = requirement_of(suite, "randread-8k")
     assert requirement.why == "75% of 3000 IOPS"
     assert (requirement.promised, requirement.required) == (3000, 2250)
-    bandwidth = tests["read-1m"].requirement
-    assert bandwidth is not None
-    assert bandwidth.why == "bandwidth limit of 375 MiB/s"
+    assert requirement_of(suite, "read-1m").why == "bandwidth limit of 375 MiB/s"
 
 
 def test_yandex_suite_has_the_six_examples_of_its_page() -> None:
@@ -117,10 +127,7 @@ def test_yandex_requires_its_published_formula() -> None:
 
 
 def test_requirement_has_the_burst_rate() -> None:
-    requirement = by_test(catalog_suite("yandex.network-hdd", 256 * GIB))[
-        "randread-4k"
-    ].requirement
-    assert requirement is not None
+    requirement = requirement_of(catalog_suite("yandex.network-hdd", 256 * GIB), "randread-4k")
     assert requirement.burst == pytest.approx(4 * requirement.promised)
     assert requirement.why == "published formula for requests of 4 KiB"
 
@@ -154,17 +161,14 @@ def test_bandwidth_caps_required_iops() -> None:
     limits = custom_limits(
         SeparateTerms(read_iops=20000.0, read_bytes_per_second=100.0 * MIB, latency_s=0.001)
     )
-    tests = by_test(make_suite("vk", limits, TOLERANCE))
-    requirement = tests["randread-16k"].requirement
-    assert requirement is not None
+    requirement = requirement_of(make_suite("vk", limits, TOLERANCE), "randread-16k")
     assert requirement.required == requirement.promised == pytest.approx(6400)
     assert requirement.why == "capped by the bandwidth limit for requests of 16 KiB"
 
 
 def test_iops_cap_required_bandwidth() -> None:
     limits = custom_limits(SeparateTerms(read_iops=50.0, read_bytes_per_second=100.0 * MIB))
-    requirement = by_test(make_suite("terms", limits, TOLERANCE))["read-1m"].requirement
-    assert requirement is not None
+    requirement = requirement_of(make_suite("terms", limits, TOLERANCE), "read-1m")
     assert requirement.required == 50 * MIB
     assert requirement.why == "capped by the IOPS limit for requests of 1 MiB"
     latency = by_test(make_suite("terms", limits, TOLERANCE))["latency-randread-4k"]
@@ -175,11 +179,8 @@ def test_latency_is_guaranteed_by_default() -> None:
     limits = msgspec.structs.replace(
         custom_limits(SeparateTerms(read_iops=500.0)), latency_s=0.001, latency_kind=None
     )
-    requirement = by_test(make_suite("terms", limits, TOLERANCE))[
-        "latency-randread-4k"
-    ].requirement
-    assert requirement is not None
-    assert requirement.is_binding
+    suite = make_suite("terms", limits, TOLERANCE)
+    assert requirement_of(suite, "latency-randread-4k").is_binding
 
 
 def test_no_limits_require_nothing() -> None:
@@ -225,8 +226,7 @@ def test_required_never_exceeds_promised(
 
 def test_burst_exceeds_the_promise() -> None:
     limits = custom_limits(SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8000.0)))
-    requirement = by_test(make_suite("terms", limits, TOLERANCE))["randread-4k"].requirement
-    assert requirement is not None
+    requirement = requirement_of(make_suite("terms", limits, TOLERANCE), "randread-4k")
     assert (requirement.promised, requirement.burst) == (300, 2000)
 
 
@@ -263,3 +263,27 @@ def test_credits_of_the_machine_are_taken_to_be_full() -> None:
     shared = msgspec.structs.replace(M6I, limits=limits)
     suite = make_suite("terms", build_limits(Rates(6000.0, 3000.0), "separate"), 0.03)
     assert within_machine(suite, [shared], 0.03) == suite
+
+
+LIMITS = custom_limits(SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8500.0)))
+PLAN = SuitePlan(make_suite("terms", LIMITS, 0.03), "/dev/x", None, 10.0, 0.03, with_writes=False)
+
+
+def test_plan_estimates_its_duration() -> None:
+    assert PLAN.estimate_s == pytest.approx(13)
+    assert base_estimate_s(LIMITS) == pytest.approx(5)
+
+
+def test_plan_without_writes_runs_reads_only() -> None:
+    assert [test.name for test in PLAN.tests] == ["randread-4k"]
+    assert len(PLAN._replace(with_writes=True).tests) == 2
+
+
+def test_tests_not_run_are_unmeasured_or_skipped() -> None:
+    results = PLAN.not_run("why")
+    assert [result.reason for result in results][:2] == [
+        "why",
+        "the terms promise no bandwidth for reads",
+    ]
+    assert "--file DIR" in results[3].reason
+    assert [result.verdict for result in results] == ["unmeasured", *["skipped"] * 5]

@@ -5,7 +5,6 @@ from typing import get_args
 
 import msgspec
 
-from disksla.ebs.change import change_between
 from disksla.ebs.reading import (
     LONGEST_LINE_BYTES,
     Alive,
@@ -13,6 +12,7 @@ from disksla.ebs.reading import (
     Message,
     Reading,
     Watch,
+    change_between,
     decode_message,
     decode_request,
     encode,

@@ -93,8 +93,9 @@ def _map(
         + "</tr>"
         for size in sorted({size for size, _ in found})
     )
+    mixture = {0.0: "writes only", 1.0: "reads only"}.get(read_share, f"{read_share:.0%} reads")
     return f"""<table class="{measure.kind}">
-<caption>{measure.title} <small>{_mixture(read_share)}</small></caption>
+<caption>{measure.title} <small>{mixture}</small></caption>
 <thead><tr><th scope="col">random</th>{heads}</tr></thead>
 <tbody>
 {lines}
@@ -116,9 +117,3 @@ def _level(value: float, lowest: float, highest: float) -> int:
         return 0
     above, span = (math.log(end) - math.log(lowest) for end in (value, highest))
     return min(LEVELS - 1, int(LEVELS * above / span))
-
-
-def _mixture(read_share: float) -> str:
-    if read_share in {0, 1}:
-        return "reads only" if read_share else "writes only"
-    return f"{read_share:.0%} reads"

@@ -12,7 +12,7 @@ import msgspec
 
 from disksla.benchmark.identify_evidence import Evidence, RequestStats
 from disksla.errors import DiskslaError
-from disksla.fio import DirectionResult, FioJob, FioResult, Pattern
+from disksla.fio import FioJob, FioResult, Pattern, add_up
 from disksla.units import KIB
 
 SIZES = tuple(4 * KIB * 2**power for power in range(10))
@@ -47,6 +47,11 @@ class SweepCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     request_bytes: _Count
     random_share: _Share
     read_share: _Share
+
+    @property
+    def mixture(self) -> str:
+        """The shares of requests, for people."""
+        return f"{1 - self.random_share:.0%} seq, {self.read_share:.0%} read"
 
     @property
     def pattern(self) -> Pattern:
@@ -96,20 +101,15 @@ class SweepPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         )
 
     @property
+    def cell_s(self) -> float:
+        """How long a cell takes, including the start and end of fio."""
+        return self.runtime_s + SETUP_S
+
+    @property
     def skipped_cells(self) -> int:
         """Number of cells that are skipped because they write."""
         complete = msgspec.structs.replace(self, writes=True)
         return len(complete.cells()) - len(self.cells())
-
-
-def cell_duration_s(plan: SweepPlan) -> float:
-    """Return how long a cell takes, including the start and end of fio."""
-    return plan.runtime_s + SETUP_S
-
-
-def total_s(plan: SweepPlan, finished: int = 0) -> float:
-    """Return how long all cells take, or those that are not finished."""
-    return (len(plan.cells()) - finished) * cell_duration_s(plan)
 
 
 class SweepRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,21 +124,8 @@ class SweepRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def row_of(cell: SweepCell, result: FioResult) -> SweepRow:
     """Return the sum of reads and writes; the latency is the mean of all requests."""
-    directions = (result.read, result.write)
-    return SweepRow(
-        cell,
-        _mean_latency_s(directions),
-        sum(one.iops for one in directions),
-        sum(one.bytes_per_second for one in directions),
-    )
-
-
-def _mean_latency_s(directions: tuple[DirectionResult, ...]) -> float | None:
-    known = [
-        (one.requests, one.mean_latency_s) for one in directions if one.mean_latency_s is not None
-    ]
-    requests = sum(count for count, _ in known)
-    return sum(count * mean_s for count, mean_s in known) / requests if requests else None
+    both = add_up((result.read, result.write))
+    return SweepRow(cell, both.mean_latency_s, both.iops, both.bytes_per_second)
 
 
 def csv_of(rows: tuple[SweepRow, ...]) -> str:

@@ -6,9 +6,8 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
-from disksla.benchmark.sweep_cost import cost_warnings
 from disksla.benchmark.sweep_journal import SweepHeader
-from disksla.benchmark.sweep_matrix import SweepRow, total_s
+from disksla.benchmark.sweep_matrix import SweepRow
 from disksla.console import SafeConsole
 from disksla.limits import Limits
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
@@ -18,7 +17,7 @@ def announcement(header: SweepHeader, limits: Limits, finished: int) -> Iterator
     """Yield what a sweep will do and cost, as sentences."""
     plan, disk = header.plan, header.disk
     cells = len(plan.cells())
-    seconds = total_s(plan, finished)
+    seconds = (cells - finished) * plan.cell_s
     where = (
         f"a scratch file of {format_size(header.file_bytes or 0)} in {header.directory}"
         if header.directory
@@ -53,7 +52,7 @@ def print_table(header: SweepHeader, rows: tuple[SweepRow, ...]) -> None:
             cell, latency_s = row.cell, row.mean_latency_s
             table.add_row(
                 format_size(cell.request_bytes),
-                f"{1 - cell.random_share:.0%} seq, {cell.read_share:.0%} read",
+                cell.mixture,
                 "-" if latency_s is None else format_duration(latency_s),
                 format_count(row.iops),
                 format_bandwidth(row.bytes_per_second),
@@ -81,3 +80,33 @@ def document(header: SweepHeader, rows: tuple[SweepRow, ...]) -> dict[str, Any]:
             for row in rows
         ],
     }
+
+
+def cost_warnings(limits: Limits, seconds: float) -> Iterator[str]:
+    """Yield what running at full speed for so long costs, as sentences; none without limits."""
+    rates = limits.rates
+    iops = max(rates.read_iops or 0.0, rates.write_iops or 0.0)
+    bandwidth = max(rates.read_bytes_per_second or 0.0, rates.write_bytes_per_second or 0.0)
+    used = [
+        *([f"{format_count(iops)} IOPS"] if iops else []),
+        *([format_bandwidth(bandwidth)] if bandwidth else []),
+    ]
+    if used:
+        yield (
+            f"The sweep uses the whole limit of the disk ({', '.join(used)}) for"
+            f" {format_duration(seconds)}; other programs that use the disk will slow down."
+        )
+    for bucket in limits.buckets:
+        empty_s = bucket.seconds
+        refill = format_duration(bucket.capacity / bucket.fill_per_second)
+        if empty_s <= seconds:
+            yield (
+                f"The burst credits are used up after {format_duration(empty_s)} at most: cells"
+                f" before that show the burst rate, cells after it the baseline. A full refill"
+                f" takes {refill}."
+            )
+        else:
+            yield (
+                f"The sweep uses up to {seconds / empty_s:.0%} of the burst credits; a full refill"
+                f" takes {refill}."
+            )

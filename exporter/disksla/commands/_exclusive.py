@@ -2,16 +2,18 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from disksla.benchmark.idle_check import measure_utilization
 from disksla.commands._context import HostContext
 from disksla.commands._options import roots_of
-from disksla.disks import BENCHMARK_MAX_UTILIZATION, Disk
+from disksla.disks import BENCHMARK_MAX_UTILIZATION, Disk, activity_between
 from disksla.errors import DiskslaError
+from disksla.procfs.files import DiskstatsFile
 from disksla.system.lock import measurement_lock
+from disksla.system.roots import Roots
 
 FORCE_HELP = (
     "measure even if other programs use the disk; they slow down, and the results are too low"
@@ -51,3 +53,29 @@ def _check_idle(arguments: argparse.Namespace, disk: Disk) -> None:
         " will be too low",
         file=sys.stderr,
     )
+
+
+OBSERVATION_S = 1.0
+
+
+def measure_utilization(
+    roots: Roots,
+    device: str,
+    seconds: float = OBSERVATION_S,
+    wait: Callable[[float], None] = time.sleep,
+) -> float:
+    """Return the share of the next `seconds` in which the disk had a request in flight.
+
+    Raise DiskslaError if /proc/diskstats cannot be read or does not report it.
+    """
+    file = DiskstatsFile(roots.procfs)
+    try:
+        before = file.counters(device)
+        wait(seconds)
+        after = file.counters(device)
+    finally:
+        file.close()
+    utilization = activity_between(before, after, seconds).utilization
+    if utilization is None:
+        raise DiskslaError(f"/proc/diskstats does not report the utilization of {device}")
+    return utilization

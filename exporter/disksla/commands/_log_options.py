@@ -1,6 +1,7 @@
 """Options for the log of a process that runs until it is stopped."""
 
 import argparse
+from pathlib import Path
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
@@ -19,4 +20,16 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
         default="logfmt",
         help="format of log lines (default: %(default)s); in the systemd journal, lines begin with"
         " their severity and have no time",
+    )
+
+
+def add_path(parser: argparse.ArgumentParser, option: str, default: Path, what: str) -> None:
+    """Add --path.OPTION."""
+    parser.add_argument(
+        f"--path.{option}",
+        dest=f"path_{option.replace('-', '_')}",
+        type=Path,
+        default=default,
+        metavar="DIR",
+        help=f"{what} (default: %(default)s)",
     )

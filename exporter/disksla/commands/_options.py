@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from disksla.commands._log_options import add_path
 from disksla.config import parse_disk_size
 from disksla.config.settings_file import DEFAULT_FILE
 from disksla.errors import DiskslaError
@@ -72,14 +73,7 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
         ("udev-data", Roots().udev_data, "the udev database"),
         ("rootfs", Roots().rootfs, "the host's root directory"),
     ):
-        parser.add_argument(
-            f"--path.{option}",
-            dest=f"path_{option.replace('-', '_')}",
-            type=Path,
-            default=default,
-            metavar="DIR",
-            help=f"mount point of {what} (default: %(default)s)",
-        )
+        add_path(parser, option, default, f"mount point of {what}")
 
 
 def parse_option(where: str, text: str, parse: Callable[[str], Quantity]) -> Quantity:

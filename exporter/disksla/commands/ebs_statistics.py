@@ -7,11 +7,10 @@ import threading
 from functools import partial
 from pathlib import Path
 
-from disksla.commands._log_options import add_log_options
+from disksla.commands._log_options import add_log_options, add_path
 from disksla.ebs import Failure, encode
-from disksla.ebs.devices import find_devices
 from disksla.ebs.helper import Helper
-from disksla.ebs.nvme import read_statistics
+from disksla.ebs.nvme import find_devices, read_statistics
 from disksla.errors import DiskslaError
 from disksla.system.log import set_up_logging
 from disksla.system.roots import Roots
@@ -37,18 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="read each disk once, print what its page says as a line of JSON, and end",
     )
-    for option, default, what in (
-        ("sysfs", Roots().sysfs, "sysfs"),
-        ("dev", Path("/dev"), "the device nodes"),
-    ):
-        parser.add_argument(
-            f"--path.{option}",
-            dest=f"path_{option}",
-            type=Path,
-            default=default,
-            metavar="DIR",
-            help=f"directory of {what} (default: %(default)s)",
-        )
+    add_path(parser, "sysfs", Roots().sysfs, "directory of sysfs")
+    add_path(parser, "dev", Path("/dev"), "directory of the device nodes")
     add_log_options(parser)
 
 

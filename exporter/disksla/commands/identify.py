@@ -9,9 +9,13 @@ from typing import Any
 import msgspec
 
 from disksla.benchmark import Evidence, IdentifiedMedium, identify, throughput
-from disksla.benchmark.identify_evidence import RequestStats
-from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs, request_stats
-from disksla.benchmark.identify_text import Claim
+from disksla.benchmark.identify import Claim
+from disksla.benchmark.identify_evidence import (
+    MAX_BYTES_PER_SECOND,
+    RequestStats,
+    identify_jobs,
+    request_stats,
+)
 from disksla.benchmark.sweep_journal_file import LARGEST_BYTES
 from disksla.benchmark.sweep_matrix import evidence_of, read_csv
 from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
@@ -31,6 +35,7 @@ from disksla.units import format_bandwidth, format_count, format_duration, forma
 _CACHED_S = 0.5
 _GRACE_S = 30.0
 _RUNTIME = duration("100ms", "10s", "3s")
+_NOT_SOLD = {CUSTOM_TERMS, "generic"}
 _QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
 
 
@@ -62,7 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         host = read_context(arguments)
         disk = host.find(arguments.device)
-        name, claim = disk.name, _claim(host, disk)
+        name, assignment = disk.name, host.assignment(disk)
+        is_sold = assignment.source != "none" and assignment.provider not in _NOT_SOLD
+        sold_as = assignment.terms if is_sold else None
+        claim = Claim(disk.name, disk.rotational, disk.model, sold_as)
         evidence = _measure(arguments, host, disk)
     finding = identify(evidence, claim)
     if arguments.json:
@@ -106,13 +114,6 @@ def _measure(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ev
             ),
             **found,
         )
-
-
-def _claim(host: HostContext, disk: Disk) -> Claim:
-    """Return what the disk claims to be."""
-    assignment = host.assignment(disk)
-    sold = assignment.source != "none" and assignment.provider not in {CUSTOM_TERMS, "generic"}
-    return Claim(disk.name, disk.rotational, disk.model, assignment.terms if sold else None)
 
 
 def _print(name: str, evidence: Evidence, finding: IdentifiedMedium) -> None:

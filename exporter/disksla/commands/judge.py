@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from disksla import VERSION
 from disksla.commands._context import add_context_arguments, read_context
 from disksla.commands._options import parse_size_of_disk
 from disksla.commands._provision import add_provision, read_provision
@@ -16,24 +15,21 @@ from disksla.commands._verify_report import add_report_arguments, check_report_f
 from disksla.config.settings_file import read_configuration
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
-from disksla.limits import Limits, SharedLimits, derive_limits
+from disksla.limits import Assignment, SharedLimits, derive_limits
 from disksla.verification.import_results import (
     LARGEST_BYTES,
     decode_text,
     judge_imported,
     parse_result,
 )
-from disksla.verification.judge import VerificationRun, make_report
+from disksla.verification.judge import make_report
 from disksla.verification.suites import SUITES, default_suite, make_suite, within_machine
 
 
 class _Contract(NamedTuple):
     """What a result is judged by."""
 
-    terms: str
-    provider: str
-    size_bytes: int
-    limits: Limits
+    assignment: Assignment
     tolerance_ratio: float
     disk: Disk | None = None
     machine: tuple[SharedLimits, ...] = ()
@@ -74,13 +70,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Judge a result. Return 0 if it passed, 1 if it failed, 3 if it passed in part, else 2."""
     check_report_files(arguments)
     contract = _of_terms(arguments) if arguments.device is None else _of_disk(arguments)
-    tolerance_ratio = contract.tolerance_ratio
-    suite = make_suite(
-        arguments.suite or default_suite(contract.provider), contract.limits, tolerance_ratio
-    )
+    assignment, tolerance_ratio, disk, machine = contract
+    limits = assignment.limits
+    name = arguments.suite or default_suite(assignment.provider)
+    suite = make_suite(name, limits, tolerance_ratio)
     if not any(test.requirement for test in suite.tests):
-        raise DiskslaError(f"cannot judge by {contract.terms}: it has no limits")
-    suite = within_machine(suite, contract.machine, tolerance_ratio)
+        raise DiskslaError(f"cannot judge by {assignment.terms}: it has no limits")
+    suite = within_machine(suite, machine, tolerance_ratio)
     content, made_s = _read(arguments.result)
     measurements = parse_result(decode_text(content))
     if arguments.direct:
@@ -88,25 +84,18 @@ def run(arguments: argparse.Namespace) -> int:
             msgspec.structs.replace(each, is_direct=True) if each.is_direct is None else each
             for each in measurements
         )
-    results, unjudged = judge_imported(
-        suite, contract.limits, measurements, tolerance_ratio, contract.machine
-    )
+    results, unjudged = judge_imported(suite, limits, measurements, tolerance_ratio, machine)
     report = make_report(
         suite,
-        VerificationRun(
-            disksla_version=VERSION,
-            disk=contract.disk,
-            terms=contract.terms,
-            provider=contract.provider,
-            size_bytes=contract.size_bytes,
-            target="elsewhere",
-            tool=measurements[0].tool,
-            tolerance_ratio=tolerance_ratio,
-            began_timestamp_s=made_s,
-            ended_timestamp_s=made_s,
-            unjudged=unjudged,
-        ),
+        assignment,
+        disk,
         results,
+        target="elsewhere",
+        tool=measurements[0].tool,
+        tolerance_ratio=tolerance_ratio,
+        began_timestamp_s=made_s,
+        ended_timestamp_s=made_s,
+        unjudged=unjudged,
     )
     write_report(arguments, report)
     return report.status
@@ -119,11 +108,9 @@ def _of_terms(arguments: argparse.Namespace) -> _Contract:
     configuration = read_configuration(arguments.config_file)
     terms = configuration.catalog[arguments.terms]
     size_bytes = parse_size_of_disk("--size", arguments.size, terms)
+    limits = derive_limits(terms, size_bytes, read_provision(arguments))
     return _Contract(
-        terms.id,
-        terms.provider,
-        size_bytes,
-        derive_limits(terms, size_bytes, read_provision(arguments)),
+        Assignment(terms.id, terms.provider, "", size_bytes, limits),
         configuration.settings.assessment.tolerance_ratio,
     )
 
@@ -140,13 +127,10 @@ def _of_disk(arguments: argparse.Namespace) -> _Contract:
         reason = assignment.problem or assignment.reason
         raise DiskslaError(f"cannot judge by the terms of {disk.name}: no limits: {reason}")
     return _Contract(
-        terms=assignment.terms,
-        provider=assignment.provider,
-        size_bytes=assignment.size_bytes,
-        limits=assignment.limits,
-        tolerance_ratio=host.settings.assessment.tolerance_ratio,
-        disk=disk,
-        machine=tuple(each for each in host.machine_limits(disk) if not each.is_cache),
+        assignment,
+        host.settings.assessment.tolerance_ratio,
+        disk,
+        tuple(each for each in host.machine_limits(disk) if not each.is_cache),
     )
 
 

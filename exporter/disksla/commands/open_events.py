@@ -5,7 +5,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from disksla.commands._log_options import add_log_options
+from disksla.commands._log_options import add_log_options, add_path
 from disksla.events.helper import answer, listen, passed_connection, serve
 from disksla.events.opening import EventFiles, credentials_directory, plan
 from disksla.system.log import set_up_logging
@@ -23,15 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " to answer one client after the other; without it, answer the connection that systemd"
         " passed, and end",
     )
-    for option, default in (("sysfs", Roots().sysfs), ("procfs", Roots().procfs)):
-        parser.add_argument(
-            f"--path.{option}",
-            dest=f"path_{option}",
-            type=Path,
-            default=default,
-            metavar="DIR",
-            help=f"directory of {option} (default: %(default)s)",
-        )
+    add_path(parser, "sysfs", Roots().sysfs, "directory of sysfs")
+    add_path(parser, "procfs", Roots().procfs, "directory of procfs")
     add_log_options(parser)
 
 

@@ -18,7 +18,7 @@ from disksla.commands._context import (
     read_context,
 )
 from disksla.commands._options import roots_of
-from disksla.config import PROBE_KINDS, ProbeEntry, ProbeKind, Settings
+from disksla.config import PROBE_KINDS, ProbeEntry
 from disksla.console import SafeConsole, to_json
 from disksla.errors import DiskslaError
 from disksla.fio import FioJob, fio_arguments
@@ -65,7 +65,14 @@ def run(arguments: argparse.Namespace) -> int:
             f"cannot probe {disk.name}: it is not monitored ({why}), so its load is unknown"
         )
     fio = find_fio()
-    entry = entry_for(host.settings, disk.name, arguments.kind)
+    entry = next(
+        (
+            each
+            for each in host.settings.probes
+            if each.kind == arguments.kind and each.covers(disk.name)
+        ),
+        ProbeEntry(kind=arguments.kind),
+    )
     observation = _observe(arguments, disk.name)
     now = observation.now or observation.before
     if now is None:
@@ -93,27 +100,15 @@ def run(arguments: argparse.Namespace) -> int:
         result = run_probe(fio, plan, context, stop, on_start)
         _print_result(console, result)
     elif plan.rate_iops and (disk.mount_points or not entry.uses_file):
-        on_start(plan.job(_dry_run_target(plan, context)))
+        target = Path("/dev") / plan.device
+        if entry.uses_file:  # the scratch file has no name yet
+            target = file_directory(context) / SCRATCH_DIRECTORY / "FILE"
+        on_start(plan.job(str(target)))
     if arguments.json:
         print(to_json(_document(plan, fio, jobs, skips, result)))
     if result is None:
         return 1 if skips else 0
     return 0 if result.is_success else 1
-
-
-def _dry_run_target(plan: ProbePlan, context: ProbeContext) -> str:
-    """Return the target of a probe that is not run; the scratch file has no name yet."""
-    if plan.entry.uses_file:
-        return str(file_directory(context) / SCRATCH_DIRECTORY / "FILE")
-    return f"/dev/{plan.device}"
-
-
-def entry_for(settings: Settings, device: str, kind: ProbeKind) -> ProbeEntry:
-    """Return the first configured probe of this kind and disk, or one with the defaults."""
-    return next(
-        (entry for entry in settings.probes if entry.kind == kind and entry.covers(device)),
-        ProbeEntry(kind=kind),
-    )
 
 
 def _observe(arguments: argparse.Namespace, device: str) -> SnapshotPair:

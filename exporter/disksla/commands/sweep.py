@@ -12,19 +12,18 @@ from disksla.benchmark import SweepHeader, SweepPlan, SweepRow
 from disksla.benchmark.sweep_html import sweep_html
 from disksla.benchmark.sweep_journal import SweepJournal, mismatch
 from disksla.benchmark.sweep_journal_file import SweepJournalFile, load_journal
-from disksla.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, cell_duration_s, csv_of, row_of
+from disksla.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, csv_of, row_of
 from disksla.benchmark.sweep_text import announcement, document, print_table
-from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
+from disksla.commands._context import add_context_arguments, add_device, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._options import add_force, parse_option, parse_optional
 from disksla.console import SafeConsole, progress_bar, to_json
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import FioError, FioJob, fio_arguments
-from disksla.fio.filesystem import file_system_of
 from disksla.fio.job import SECTOR_BYTES
 from disksla.fio.runner import Fio, find_fio
-from disksla.fio.scratch_file import remove_leftovers, scratch_file
+from disksla.fio.scratch_file import file_system_of, remove_leftovers, scratch_file
 from disksla.metrics.build_info import read_build_info
 from disksla.schema import duration
 from disksla.text import command_lines
@@ -85,9 +84,13 @@ def run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.resume or arguments.output or Path(f"sweep-{disk.name}.jsonl")
     _check_new_files(arguments.csv, arguments.html)
     if left:
-        _announce(host, header, len(finished))
+        limits = host.assignment(header.disk).limits
+        for sentence in announcement(header, limits, len(finished)):
+            SafeConsole(stderr=True).print(sentence)
     if arguments.dry_run:
-        _print_commands(left, header)
+        target = f"{header.directory}/FILE" if header.directory else f"/dev/{disk.name}"
+        for cell in left:
+            print(command_lines(("fio", *fio_arguments(_job(cell, header, target)))))
         return 0
     rows = finished
     if left:
@@ -190,19 +193,6 @@ def _check_new_files(*paths: Path | None) -> None:
             raise DiskslaError(f"cannot create {path}: no directory {path.parent}")
 
 
-def _announce(host: HostContext, header: SweepHeader, finished: int) -> None:
-    limits = host.assignment(header.disk).limits
-    console = SafeConsole(stderr=True)
-    for sentence in announcement(header, limits, finished):
-        console.print(sentence)
-
-
-def _print_commands(cells: list[SweepCell], header: SweepHeader) -> None:
-    target = f"{header.directory}/FILE" if header.directory else f"/dev/{header.disk.name}"
-    for cell in cells:
-        print(command_lines(("fio", *fio_arguments(_job(cell, header, target)))))
-
-
 def _job(cell: SweepCell, header: SweepHeader, target: str) -> FioJob:
     return cell.job(target, header.file_bytes or header.disk.size_bytes, header.plan.runtime_s)
 
@@ -213,11 +203,12 @@ def _measure(
     """Measure cells one after the other; each is in the journal before the next starts."""
     hint = f"resume with: disksla sweep {header.disk.name} --resume {file.path}"
     done = 0
-    cell_s = cell_duration_s(header.plan)
+    cell_s = header.plan.cell_s
     try:
         with _target(header) as target, progress_bar(len(cells) * cell_s) as progress:
             for cell in cells:
-                step = f"{done + 1}/{len(cells)}: {_described(cell)}"
+                load = f"{cell.workers} x {format_size(cell.request_bytes)}, {cell.mixture}"
+                step = f"{done + 1}/{len(cells)}: {load}"
                 progress(step, 0.0)
                 job = _job(cell, header, target)
                 result = fio.run(
@@ -247,13 +238,6 @@ def _target(header: SweepHeader) -> Iterator[str]:
     remove_leftovers(Path(header.directory))
     with scratch_file(Path(header.directory), header.file_bytes) as path:
         yield str(path)
-
-
-def _described(cell: SweepCell) -> str:
-    return (
-        f"{cell.workers} x {format_size(cell.request_bytes)},"
-        f" {1 - cell.random_share:.0%} seq, {cell.read_share:.0%} read"
-    )
 
 
 def _show(arguments: argparse.Namespace, header: SweepHeader, rows: tuple[SweepRow, ...]) -> None:

@@ -27,14 +27,12 @@ from disksla.console import progress_bar
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import fio_arguments, writable_region
-from disksla.fio.filesystem import file_system_of
 from disksla.fio.raw_device import exclusive_device
-from disksla.fio.scratch_file import SCRATCH_DIRECTORY
+from disksla.fio.scratch_file import SCRATCH_DIRECTORY, file_system_of
 from disksla.limits import Assignment
 from disksla.schema import duration
 from disksla.text import command_lines
 from disksla.units import format_duration
-from disksla.verification import VerificationReport
 from disksla.verification.plan import SuitePlan, base_estimate_s
 from disksla.verification.preconditions import known_violations
 from disksla.verification.runner import VerificationRequest, run_verification
@@ -113,12 +111,19 @@ def run(arguments: argparse.Namespace) -> int:
     request = _request(arguments, _with_terms(host, disk, arguments), disk)
     _print_note(_estimate(request.plan, request.assignment))
     if arguments.dry_run:
-        _print_dry_run(request)
+        for test in request.plan.tests:
+            print(command_lines(["fio", *fio_arguments(request.plan.job(test))]))
+        for violation in request.violations:
+            _print_note(f"precondition violated: {violation.message}")
         return 0
     with stop_on_signal() as interrupted, progress_bar(request.plan.estimate_s) as progress:
         report = run_verification(request, interrupted.stop, progress)
     write_report(arguments, report)
-    _save(host, report)
+    # A failure to write the file is printed below, not logged.
+    logging.getLogger("disksla.state").addHandler(logging.NullHandler())
+    problem = save_report(Path(host.settings.state.directory), report)
+    if problem is not None:
+        _print_note(f"the daemon will not publish this result: {problem}")
     if interrupted.by is not None:
         return 128 + interrupted.by
     return report.status
@@ -149,7 +154,13 @@ def _with_terms(host: HostContext, disk: Disk, arguments: argparse.Namespace) ->
 def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> VerificationRequest:
     assignment = host.assignment(disk)
     tolerance_ratio = host.settings.assessment.tolerance_ratio
-    suite = _suite(arguments, disk, assignment, tolerance_ratio)
+    name = arguments.suite or default_suite(assignment.provider)
+    suite = make_suite(name, assignment.limits, tolerance_ratio)
+    if not any(test.requirement for test in suite.tests):
+        raise DiskslaError(
+            f"{disk.name} has no limits to verify: {assignment.reason}; use --terms ID, or add"
+            " the disk to `disks` in the configuration"
+        )
     uncached = [each for each in host.machine_limits(disk) if not each.is_cache]
     suite = within_machine(suite, uncached, tolerance_ratio)
     directory: Path | None = arguments.file
@@ -168,19 +179,6 @@ def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ve
         violations=violations,
         force=arguments.force,
     )
-
-
-def _suite(
-    arguments: argparse.Namespace, disk: Disk, assignment: Assignment, tolerance_ratio: float
-) -> Suite:
-    name = arguments.suite or default_suite(assignment.provider)
-    suite = make_suite(name, assignment.limits, tolerance_ratio)
-    if not any(test.requirement for test in suite.tests):
-        raise DiskslaError(
-            f"{disk.name} has no limits to verify: {assignment.reason}; use --terms ID, or add"
-            " the disk to `disks` in the configuration"
-        )
-    return suite
 
 
 def _plan(
@@ -243,21 +241,6 @@ def _estimate(plan: SuitePlan, assignment: Assignment) -> str:
             " (--wait-for-base uses them up first)"
         )
     return text
-
-
-def _print_dry_run(request: VerificationRequest) -> None:
-    for test in request.plan.tests:
-        print(command_lines(["fio", *fio_arguments(request.plan.job(test))]))
-    for violation in request.violations:
-        _print_note(f"precondition violated: {violation.message}")
-
-
-def _save(host: HostContext, report: VerificationReport) -> None:
-    # A failure to write the file is printed below, not logged.
-    logging.getLogger("disksla.state").addHandler(logging.NullHandler())
-    problem = save_report(Path(host.settings.state.directory), report)
-    if problem is not None:
-        _print_note(f"the daemon will not publish this result: {problem}")
 
 
 def _print_note(text: str) -> None:

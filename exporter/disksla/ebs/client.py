@@ -92,11 +92,6 @@ class EbsClient:
                 self._disconnected(str(error))
             self._stopping.wait(self._retry_s)
 
-    def _connected(self) -> None:
-        """Note the first message of a connection."""
-        self._is_connected, self._problem = True, None
-        log.info("connected to the helper", extra=fields(file=self.path))
-
     def _disconnected(self, problem: str | None) -> None:
         """Keep and log a problem, if it is another; None if the helper does not run."""
         if problem is not None:
@@ -137,6 +132,7 @@ class EbsClient:
 
     def _handle(self, message: Message) -> None:
         if not self._is_connected:
-            self._connected()
+            self._is_connected, self._problem = True, None
+            log.info("connected to the helper", extra=fields(file=self.path))
         if not isinstance(message, Alive):
             self._post(message)

@@ -8,15 +8,59 @@ import array
 import errno
 import fcntl
 import os
+import re
 import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-from disksla.ebs.devices import EbsDevice, find_device
-from disksla.ebs.reading import Failure, PageFailureReason, Reading
+from disksla.ebs.reading import Failure, Reading
 from disksla.ebs.statistics import PAGE_BYTES, BadPageError, parse
-from disksla.errors import DiskslaError
+
+MODELS = frozenset({"Amazon Elastic Block Store", "Amazon EC2 NVMe Instance Storage"})
+_NAMESPACE = re.compile(r"nvme\d+n\d+")
+_CONTROLLER = re.compile(r"nvme\d+")
+
+
+class EbsDevice(NamedTuple):
+    """One disk, and the controller to ask."""
+
+    name: str
+    """Kernel name of the disk, such as nvme1n1."""
+    controller: str
+    """Name of its NVMe controller in /dev, such as nvme1."""
+    serial: str
+
+
+def find_devices(sysfs: Path) -> tuple[EbsDevice, ...]:
+    """Return the disks of AWS, in the order of their names; none if sysfs cannot be read."""
+    try:
+        names = sorted(path.name for path in (sysfs / "class" / "block").iterdir())
+    except OSError:
+        return ()
+    found = (find_device(sysfs, name) for name in names if _NAMESPACE.fullmatch(name))
+    return tuple(device for device in found if device is not None)
+
+
+def find_device(sysfs: Path, name: str) -> EbsDevice | None:
+    """Return a disk; None if it was removed, or its model is another.
+
+    The number in the name of a disk is not always that of its controller.
+    """
+    directory = sysfs / "class" / "block" / name / "device"
+    try:
+        controller = directory.readlink().name
+        model, serial = (
+            (directory / attribute).read_bytes().decode(errors="replace").strip()
+            for attribute in ("model", "serial")
+        )
+    except OSError:
+        return None
+    if model not in MODELS or not _CONTROLLER.fullmatch(controller):
+        return None
+    return EbsDevice(name, controller, serial[:64])
+
 
 Ioctl = Callable[[int, int, bytearray], int]
 """File descriptor, request, and the command, which it may change; returns the NVMe status."""
@@ -33,15 +77,6 @@ _PERMISSION = {errno.EPERM, errno.EACCES}
 _REMOVED = {errno.ENOENT, errno.ENODEV, errno.ENXIO}
 
 
-class UnreadablePageError(DiskslaError):
-    """The page could not be read; `reason` says why in one word."""
-
-    def __init__(self, reason: PageFailureReason, message: str) -> None:
-        """Keep the reason besides the message."""
-        super().__init__(message)
-        self.reason: PageFailureReason = reason
-
-
 def read_statistics(
     device: EbsDevice,
     sysfs: Path = Path("/sys"),
@@ -53,7 +88,7 @@ def read_statistics(
     try:
         begin_s, page, end_s = _read(device, sysfs, dev, ioctl, clock)
         statistics = parse(page)
-    except (UnreadablePageError, BadPageError) as error:
+    except BadPageError as error:
         return Failure(device.name, error.reason, str(error))
     middle_s, within_s = (begin_s + end_s) / 2, (end_s - begin_s) / 2
     return Reading(device.name, device.serial, middle_s, statistics, within_s)
@@ -62,7 +97,7 @@ def read_statistics(
 def _read(
     device: EbsDevice, sysfs: Path, dev: Path, ioctl: Ioctl, clock: Callable[[], float]
 ) -> tuple[float, bytes, float]:
-    """Return the page, and the times before and after. Raise UnreadablePageError.
+    """Return the page, and the times before and after. Raise BadPageError.
 
     The kernel gives the name of a controller to no other while it is open. So if sysfs still has
     the same disk then, the page is that of this disk.
@@ -74,7 +109,7 @@ def _read(
         raise _unreadable(error, f"cannot open {path}: {error.strerror}") from None
     try:
         if find_device(sysfs, device.name) != device:
-            raise UnreadablePageError("removed", f"{device.name} was removed")
+            raise BadPageError("removed", f"{device.name} was removed")
         begin_s = clock()
         page = _get_log_page(descriptor, path, ioctl)
         return begin_s, page, clock()
@@ -83,7 +118,7 @@ def _read(
 
 
 def _get_log_page(descriptor: int, path: Path, ioctl: Ioctl) -> bytes:
-    """Return the first 4096 bytes of the page. Raise UnreadablePageError."""
+    """Return the first 4096 bytes of the page. Raise BadPageError."""
     page = array.array("B", bytes(PAGE_BYTES))
     address, _ = page.buffer_info()
     words = PAGE_BYTES // 4 - 1  # of 4 bytes, counted from zero
@@ -101,11 +136,11 @@ def _get_log_page(descriptor: int, path: Path, ioctl: Ioctl) -> bytes:
         raise _unreadable(error, f"ioctl of {path} failed: {error.strerror}") from None
     if status:
         hint = "it has no such page" if status & 0x7FF == _INVALID_LOG_PAGE else "it refused"
-        raise UnreadablePageError("status", f"found NVMe status 0x{status:04X} of {path}; {hint}")
+        raise BadPageError("status", f"found NVMe status 0x{status:04X} of {path}; {hint}")
     return page.tobytes()
 
 
-def _unreadable(error: OSError, message: str) -> UnreadablePageError:
+def _unreadable(error: OSError, message: str) -> BadPageError:
     if error.errno in _PERMISSION:
-        return UnreadablePageError("permission", f"{message}; it needs CAP_SYS_ADMIN, as root")
-    return UnreadablePageError("removed" if error.errno in _REMOVED else "device", message)
+        return BadPageError("permission", f"{message}; it needs CAP_SYS_ADMIN, as root")
+    return BadPageError("removed" if error.errno in _REMOVED else "device", message)

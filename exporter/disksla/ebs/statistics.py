@@ -23,6 +23,9 @@ EBS_LIMITS: tuple[EbsLimit, ...] = get_args(EbsLimit)
 PageFault = Literal["short", "magic", "version", "bins", "counter"]
 """Why a page is not used: too short, not the page, a version that is not known, bins of a
 histogram that cannot be right, a counter that cannot be right."""
+PageFailureReason = Literal[PageFault, "permission", "removed", "status", "device"]
+"""Of a page that was read, or why it could not be read: no CAP_SYS_ADMIN; the disk was removed;
+the disk answered with an NVMe status; any other error of the device."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 BinCount = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
@@ -52,12 +55,12 @@ _MOST_BINS = 64
 
 
 class BadPageError(DiskslaError):
-    """A page that is not used; `reason` says why in one word."""
+    """A page that could not be read or is not used; `reason` says why in one word."""
 
-    def __init__(self, reason: PageFault, message: str) -> None:
+    def __init__(self, reason: PageFailureReason, message: str) -> None:
         """Keep the reason besides the message."""
-        super().__init__(f"statistics page: {message}")
-        self.reason: PageFault = reason
+        super().__init__(message)
+        self.reason: PageFailureReason = reason
 
 
 class Bin(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -97,20 +100,20 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
 def parse(page: bytes) -> Statistics:
     """Return what a page says. Raise BadPageError if any of it cannot be right."""
     if len(page) < PAGE_BYTES:
-        raise BadPageError("short", f"found {len(page)} bytes; expected {PAGE_BYTES}")
+        raise _bad("short", f"found {len(page)} bytes; expected {PAGE_BYTES}")
     magic, version = _HEAD.unpack_from(page)
     kind = _KINDS.get(magic)
     if kind is None:
         expected = " or ".join(f"0x{known:08X}" for known in _KINDS)
-        raise BadPageError("magic", f"found magic 0x{magic:08X}; expected {expected}")
+        raise _bad("magic", f"found magic 0x{magic:08X}; expected {expected}")
     if version not in _VERSIONS:
-        raise BadPageError("version", f"found version {version}; expected 0 or 1")
+        raise _bad("version", f"found version {version}; expected 0 or 1")
     counters = dict(zip(COUNTER_FIELDS, _COUNTERS.unpack_from(page, _COUNTERS_AT), strict=True))
     exceeded_us = {limit: _counter(page, offset) for limit, offset in _OFFSETS[kind].items()}
     queue_length = _counter(page, _QUEUE_LENGTH_AT)
     most = max(*counters.values(), *exceeded_us.values(), queue_length)
     if most > _MOST_COUNT:
-        raise BadPageError("counter", f"found {most}; expected at most {_MOST_COUNT}")
+        raise _bad("counter", f"found {most}; expected at most {_MOST_COUNT}")
     return Statistics(
         kind=kind,
         version=version,
@@ -122,6 +125,10 @@ def parse(page: bytes) -> Statistics:
     )
 
 
+def _bad(reason: PageFault, message: str) -> BadPageError:
+    return BadPageError(reason, f"statistics page: {message}")
+
+
 def _counter(page: bytes, offset: int) -> int:
     (count,) = _COUNTER.unpack_from(page, offset)
     return int(count)
@@ -131,12 +138,12 @@ def _bins(page: bytes, offset: int) -> Iterator[Bin]:
     """Yield the bins of a histogram. Raise BadPageError unless they ascend."""
     (length,) = _BIN_COUNT.unpack_from(page, offset)
     if length > _MOST_BINS:
-        raise BadPageError("bins", f"found {length} bins; expected at most {_MOST_BINS}")
+        raise _bad("bins", f"found {length} bins; expected at most {_MOST_BINS}")
     before_us = 0
     begin = offset + _BIN_COUNT.size
     for lower_us, upper_us, count in _BIN.iter_unpack(page[begin : begin + length * _BIN.size]):
         if not before_us <= lower_us <= min(upper_us, _MOST_COUNT):
-            raise BadPageError(
+            raise _bad(
                 "bins",
                 f"found a bin from {lower_us} to {upper_us} us after {before_us} us;"
                 " expected bins that ascend",

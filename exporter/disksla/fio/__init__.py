@@ -3,11 +3,14 @@
 from disksla.fio.job import FioJob, Pattern, fio_arguments
 from disksla.fio.raw_device_rules import writable_region
 from disksla.fio.result import (
+    NOTHING,
     DirectionResult,
     FailureReason,
     FioError,
     FioResult,
     LatencyBin,
+    add_up,
+    done_within,
     parse_fio,
     parse_fio_version,
     quantile_s,

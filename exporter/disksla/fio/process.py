@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Literal, NamedTuple, Self
 
 from disksla.errors import DiskslaError
@@ -78,7 +78,7 @@ def run_process(
         hint = "; run this as root" if isinstance(error, PermissionError) else ""
         raise ProcessStartError(f"cannot start {command[0]}: {error.strerror}{hint}") from error
     started_s = time.monotonic()
-    with _kill_on_exception(process), _OutputReader(process) as reader:
+    with _OutputReader(process) as reader:
         ending: Ending = "exited"
         reported_s = 0
         while not _is_over(process):
@@ -102,16 +102,6 @@ def run_process(
         reader.drain()
         status = process.returncode if reaper is None else None
         return ProcessResult(ending, status, *reader.texts(), process.pid, reaper)
-
-
-@contextlib.contextmanager
-def _kill_on_exception(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Kill the process on any exception, also on KeyboardInterrupt while it is being ended."""
-    try:
-        yield
-    except BaseException:
-        _kill(process)
-        raise
 
 
 def _kill(process: subprocess.Popen[bytes]) -> threading.Thread | None:
@@ -155,11 +145,15 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
 
 
 class _OutputReader:
-    """Reads what a program prints, and keeps no more than the limits."""
+    """Reads what a program prints, and keeps no more than the limits.
+
+    It kills the program on any exception, also on KeyboardInterrupt while it is being ended.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None  # noqa: S101 -- for mypy: both are pipes
         assert process.stderr is not None  # noqa: S101
+        self._process = process
         self._selector = selectors.DefaultSelector()
         self._streams = (process.stdout, process.stderr)
         self._output, self._errors = bytearray(), bytearray()
@@ -174,7 +168,9 @@ class _OutputReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            _kill(self._process)
         self._selector.close()
         for stream in self._streams:
             stream.close()

@@ -9,8 +9,8 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -50,15 +50,14 @@ class RawDeviceError(DiskslaError):
         self.reasons = reasons
 
 
-class RawDevice:
+class RawDevice(NamedTuple):
     """A disk that this process has open exclusively."""
 
-    def __init__(self, disk: Disk, descriptor: int, roots: Roots) -> None:
-        """Set the disk that was examined, and the descriptor, which must stay open."""
-        self.path = Path("/dev") / disk.name
-        self._disk = disk
-        self._descriptor = descriptor
-        self._roots = roots
+    disk: Disk
+    """As it was examined."""
+    descriptor: int
+    """It must stay open."""
+    roots: Roots
 
     def check_identity(self) -> None:
         """Raise RawDeviceError unless the descriptor and the path still lead to the same disk.
@@ -66,12 +65,13 @@ class RawDevice:
         Number, size and diskseq are read from the descriptor; serial and WWN from sysfs and udev,
         as is the rest, since no call returns them for a descriptor.
         """
-        reasons = _reasons_other_disk(self._disk, self._descriptor, self.path, self._roots)
+        path = Path("/dev") / self.disk.name
+        reasons = _reasons_other_disk(self.disk, self.descriptor, path, self.roots)
         if reasons:
-            raise RawDeviceError(self._disk, reasons)
+            raise RawDeviceError(self.disk, reasons)
 
 
-@contextmanager
+@contextlib.contextmanager
 def exclusive_device(
     disk: Disk,
     roots: Roots | None = None,

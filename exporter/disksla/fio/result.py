@@ -8,7 +8,7 @@ import errno
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -54,6 +54,53 @@ class DirectionResult(msgspec.Struct, frozen=True):
     """Completion latency; None if no request completed."""
     bins: tuple[LatencyBin, ...] = ()
     """By increasing latency; empty if the output format was not JSON+."""
+
+
+NOTHING = DirectionResult(
+    requests=0, bytes=0, runtime_s=0.0, iops=0.0, bytes_per_second=0.0, mean_latency_s=None
+)
+"""The result of a direction without requests."""
+
+
+def done_within(
+    requests: int,
+    transferred_bytes: int,
+    runtime_s: float,
+    mean_latency_s: float | None,
+    bins: tuple[LatencyBin, ...] = (),
+) -> DirectionResult:
+    """Return what was done in a time, with its rates; the time is above 0 if there is anything."""
+    return DirectionResult(
+        requests=requests,
+        bytes=transferred_bytes,
+        runtime_s=runtime_s,
+        iops=requests / runtime_s if requests else 0.0,
+        bytes_per_second=transferred_bytes / runtime_s if transferred_bytes else 0.0,
+        mean_latency_s=mean_latency_s,
+        bins=bins,
+    )
+
+
+def add_up(results: Sequence[DirectionResult]) -> DirectionResult:
+    """Return what was done together by loads that ran at the same time.
+
+    The latency is the mean of all requests; None if that of some is unknown.
+    """
+    used = [result for result in results if result.requests or result.bytes]
+    if len(used) <= 1:
+        return used[0] if used else max(results, key=lambda result: result.runtime_s)
+    requests = sum(result.requests for result in used)
+    latencies_s = [
+        result.mean_latency_s * result.requests
+        for result in used
+        if result.mean_latency_s is not None
+    ]
+    return done_within(
+        requests,
+        sum(result.bytes for result in used),
+        max(result.runtime_s for result in used),
+        sum(latencies_s) / requests if len(latencies_s) == len(used) and requests else None,
+    )
 
 
 class FioResult(msgspec.Struct, frozen=True):
@@ -142,7 +189,8 @@ def parse_fio(text: str) -> FioResult:
         if job.error:
             reason = reason_of(job.error)
             hints = ["run this as root"] if reason == "permission" else []
-            messages = [f"fio: {_error_name(job.error)}", *notes, *hints]
+            name = errno.errorcode.get(job.error, "unknown error number")
+            messages = [f"fio: error {job.error} ({name})", *notes, *hints]
             raise FioError(reason, _printable("; ".join(messages)))
     if len({job.groupid for job in jobs}) != 1:
         raise DiskslaError(
@@ -170,10 +218,6 @@ def reason_of(error: int) -> FailureReason:
             return "permission"
         case _:
             return "error"
-
-
-def _error_name(error: int) -> str:
-    return f"error {error} ({errno.errorcode.get(error, 'unknown error number')})"
 
 
 def _split_document(text: str) -> tuple[str, tuple[str, ...]]:
@@ -218,16 +262,9 @@ def _sum(directions: Iterable[_Direction]) -> DirectionResult:
         raise DiskslaError(f"fio counts {counted} requests, but only {total_bytes} bytes")
     if total_bytes and not runtime_ms:
         raise DiskslaError(f"fio counts {requests} requests and {total_bytes} bytes in 0 ms")
-    runtime_s = runtime_ms / 1000
-    return DirectionResult(
-        requests=requests,
-        bytes=total_bytes,
-        runtime_s=runtime_s,
-        iops=requests / runtime_s if requests else 0.0,
-        bytes_per_second=total_bytes / runtime_s if total_bytes else 0.0,
-        mean_latency_s=total_latency_s / requests if requests else None,
-        bins=tuple(LatencyBin(key / 1e9, bins[key]) for key in sorted(bins) if bins[key]),
-    )
+    mean_latency_s = total_latency_s / requests if requests else None
+    counts = tuple(LatencyBin(key / 1e9, bins[key]) for key in sorted(bins) if bins[key])
+    return done_within(requests, total_bytes, runtime_ms / 1000, mean_latency_s, counts)
 
 
 def _printable(text: str) -> str:

@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from disksla.disks import Disk
+from disksla.errors import DiskslaError
 from disksla.fio.scratch_file_rules import (
     ScratchFileError,
     ScratchFileReason,
     check_free_space,
     check_mount,
 )
-from disksla.procfs.mountinfo_file import mount_of
+from disksla.procfs.mountinfo_file import mount_of, read_mounts
 from disksla.system.log import fields
 
 log = logging.getLogger("disksla.fio")
@@ -51,16 +53,12 @@ _REASONS: dict[int | None, ScratchFileReason] = {
 
 @contextmanager
 def scratch_file(
-    directory: Path,
-    size_bytes: int,
-    *,
-    written: bool = True,
-    on_written: Callable[[int], None] | None = None,
+    directory: Path, size_bytes: int, on_written: Callable[[int], None] | None = None
 ) -> Iterator[Path]:
     """Create a file of `size_bytes` below `directory`, yield its path, and remove it.
 
     The path is valid in this process and its children while the file exists. All blocks are
-    allocated and, with `written`, contain random data: a file system answers reads of unwritten
+    allocated and contain random data: a file system answers reads of unwritten
     blocks without the disk, and has more work when it writes them for the first time. `on_written`
     is called with the bytes written so far; what it raises ends the writing.
 
@@ -71,8 +69,7 @@ def scratch_file(
         try:
             descriptor = _create(directory, size_bytes, cleanup)
             os.posix_fallocate(descriptor, 0, size_bytes)
-            if written:
-                _write(descriptor, size_bytes, on_written)
+            _write(descriptor, size_bytes, on_written)
             os.fsync(descriptor)
             # Reads must come from the disk, not from the page cache.
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -227,3 +224,29 @@ def _scratch_file_error(error: OSError, directory: Path) -> ScratchFileError:
     return ScratchFileError(
         reason, f"cannot create a scratch file in {directory}: {error.strerror}"
     )
+
+
+def file_system_of(directory: Path, disk: Disk) -> str:
+    """Return the type of the file system on `disk` that holds the directory, such as ext4.
+
+    Raise DiskslaError if it is not a directory, or is on another disk.
+    """
+    try:
+        resolved = directory.resolve(strict=True)
+    except OSError as error:
+        raise DiskslaError(f"{directory}: {error.strerror}") from error
+    if not resolved.is_dir():
+        raise DiskslaError(f"{directory} is not a directory")
+    types = {mount.mount_point: mount.file_system for mount in read_mounts()}
+    mount_point = next(
+        (str(path) for path in (resolved, *resolved.parents) if str(path) in types), "/"
+    )
+    if mount_point not in disk.mount_points:
+        hint = f"no file system of {disk.name} is mounted"
+        if disk.mount_points:
+            hint = f"expected a directory below {', '.join(disk.mount_points)}"
+        raise DiskslaError(
+            f"{directory} is not on {disk.name}: its file system is mounted at {mount_point};"
+            f" {hint}"
+        )
+    return types[mount_point]

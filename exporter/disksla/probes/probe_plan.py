@@ -89,7 +89,10 @@ def plan_probe(entry: ProbeEntry, device: str, limits: Limits) -> ProbePlan:
         max_iops = MOST_SHARE / request_load - 1 / entry.runtime_s
         rate_iops = min(rate_iops, max(0, math.floor(max_iops)))
     share = request_load * rate_iops if request_load else None
-    return ProbePlan(device, entry, rate_iops, share, _fill_bytes_per_second(limits))
+    mebibyte = Work(writes=MIB / FILL_REQUEST_BYTES, written_bytes=MIB)
+    fill_load = mebibyte.load(limits.promise_charges, 1.0)
+    fill = MIB * MOST_SHARE / fill_load if fill_load else FILL_BYTES_PER_SECOND
+    return ProbePlan(device, entry, rate_iops, share, fill)
 
 
 def offset_s(machine: str, disk: str, entry: ProbeEntry) -> float:
@@ -101,12 +104,6 @@ def offset_s(machine: str, disk: str, entry: ProbeEntry) -> float:
     text = f"{machine}\n{disk}\n{entry.kind}".encode(errors="backslashreplace")
     number = int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
     return number / _HASHES * entry.spread_s
-
-
-def _fill_bytes_per_second(limits: Limits) -> float:
-    one = Work(writes=MIB / FILL_REQUEST_BYTES, written_bytes=MIB)
-    share = one.load(limits.promise_charges, 1.0)
-    return MIB * MOST_SHARE / share if share else FILL_BYTES_PER_SECOND
 
 
 def skipped_result(plan: ProbePlan, skip: Skip, timestamp_s: float) -> ProbeResult:

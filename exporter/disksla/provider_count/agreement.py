@@ -4,10 +4,11 @@ Both are seconds by limit in the same time. When within it a disk was throttled 
 provider, so both are laid over each other as far as they can be: the same limit first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from disksla.units import format_duration, format_percent
 from disksla.verdict import LIMIT_KINDS, UNKNOWN_LIMIT, LimitKind, Throttle
 
 PROVIDER_LIMITS: tuple[LimitKind, ...] = tuple(
@@ -27,6 +28,11 @@ NO_SECONDS: tuple[float, ...] = (0.0,) * len(PROVIDER_LIMITS)
 """Seconds by limit of the provider, if it did not throttle."""
 
 
+def added(amounts: tuple[float, ...], more: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the sums, in the same order."""
+    return tuple(a + b for a, b in zip(amounts, more, strict=True))
+
+
 class Agreement(msgspec.Struct, frozen=True, gc=False):
     """Seconds by both answers; their sum is the time in which both are known."""
 
@@ -35,9 +41,7 @@ class Agreement(msgspec.Struct, frozen=True, gc=False):
 
     def plus(self, other: "Agreement") -> "Agreement":
         """Return the sum."""
-        return Agreement(
-            tuple(ours + more for ours, more in zip(self.seconds, other.seconds, strict=True))
-        )
+        return Agreement(added(self.seconds, other.seconds))
 
     def by_pair(self) -> dict[tuple[str, str], float]:
         """Return the seconds by both answers, own first."""
@@ -122,3 +126,44 @@ def with_limit(throttle: Throttle, limit: LimitKind) -> Throttle:
 def _with_none(duration_s: float, by_limit_s: Sequence[float]) -> tuple[float, ...]:
     """Return seconds by answer: those by limit, after the time in which it is not throttled."""
     return (max(0.0, duration_s - sum(by_limit_s)), *by_limit_s)
+
+
+_LIMIT_NAMES: Mapping[str, str] = {
+    "iops": "by the IOPS of the disk",
+    "bandwidth": "by its bandwidth",
+    "machine_iops": "by the IOPS of the machine",
+    "machine_bandwidth": "by the bandwidth of the machine",
+}
+
+
+def explain_provider(agreement: Agreement | None) -> Iterator[str]:
+    """Yield sentences on what the provider counted since the daemon started; none without it."""
+    if agreement is None or not any(agreement.seconds):
+        return
+    yield _counted(agreement)
+
+
+def _counted(agreement: Agreement) -> str:
+    """Return how long the provider throttled the disk, and how well the verdicts agree."""
+    by_pair = agreement.by_pair()
+    whole = format_duration(sum(agreement.seconds))
+    counts = f"The provider counts how long it throttles this disk: of {whole},"
+    by_limit = {
+        limit: sum(seconds for (_, named), seconds in by_pair.items() if named == limit)
+        for limit in _LIMIT_NAMES
+    }
+    counted = ", ".join(
+        f"{format_duration(seconds)} {_LIMIT_NAMES[limit]}"
+        for limit, seconds in by_limit.items()
+        if seconds
+    )
+    throttled_s = sum(agreement.seconds) - by_pair[NOT_THROTTLED, NOT_THROTTLED]
+    if not throttled_s:
+        return f"{counts} none, and the verdicts agree."
+    both_s = sum(seconds for pair, seconds in by_pair.items() if NOT_THROTTLED not in pair)
+    same_s = sum(by_pair[limit, limit] for limit in _LIMIT_NAMES)
+    return (
+        f"{counts} {counted or 'none'}. The limits named here are those that it counts. By"
+        f" themselves, the verdicts agree in {format_percent(both_s / throttled_s)} of the"
+        f" throttled time, and name the same limit in {format_percent(same_s / throttled_s)}."
+    )

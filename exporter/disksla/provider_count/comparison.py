@@ -6,21 +6,69 @@ no longer be. Then their throttled seconds get the name of the limit (docs/adr/0
 """
 
 from collections.abc import Iterable
+from functools import reduce
 
 import msgspec
 
+from disksla.ebs import EBS_LIMITS, Change
 from disksla.interval import Interval
 from disksla.provider_count.agreement import (
     NO_SECONDS,
     PROVIDER_LIMITS,
     Agreement,
+    added,
     agreement_of,
     named_limit,
     named_seconds,
     with_limit,
 )
-from disksla.provider_count.provider_span import SHORTEST_SPAN_S, ProviderSpan
 from disksla.verdict import LIMIT_KINDS, OF_MACHINE, LimitKind, Throttle, WindowVerdict
+
+SHORTEST_SPAN_S = 0.9
+"""Shorter times between readings are put together: verdicts are on windows of 100 ms, of which a
+part may be throttled."""
+LONGEST_SPAN_S = 2.5
+"""One reading may be missing. In a longer time, verdicts and what the provider counts need not
+belong together."""
+
+
+class ProviderSpan(msgspec.Struct, frozen=True, gc=False):
+    """What the provider says of a time."""
+
+    begin_s: float
+    """Monotonic times of two readings."""
+    end_s: float
+    throttled_s: tuple[float, ...]
+    """Seconds by limit, in the order of PROVIDER_LIMITS."""
+
+    @property
+    def seconds(self) -> float:
+        """Duration."""
+        return self.end_s - self.begin_s
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is long enough, and not too long, for a comparison."""
+        return SHORTEST_SPAN_S <= self.seconds <= LONGEST_SPAN_S
+
+    def is_beside(self, other: "ProviderSpan") -> bool:
+        """Return whether one begins where the other ends."""
+        return self.end_s == other.begin_s or self.begin_s == other.end_s
+
+    def plus(self, later: "ProviderSpan") -> "ProviderSpan":
+        """Return this span and the one that follows it as one."""
+        throttled_s = added(self.throttled_s, later.throttled_s)
+        return ProviderSpan(self.begin_s, later.end_s, throttled_s)
+
+
+def span_of(change: Change) -> ProviderSpan:
+    """Return what a page says of the time between two readings of it."""
+    return ProviderSpan(
+        change.begin_s,
+        change.end_s,
+        tuple(change.exceeded_us.get(limit, 0) / 1e6 for limit in EBS_LIMITS),
+    )
+
 
 LATE_S = 2.0
 """After this time, the next span is not waited for."""
@@ -165,7 +213,7 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(
             before,
             since_s=span.end_s,
-            throttled_s=_plus(_plus(before.throttled_s, named_s), _by_limit(others)),
+            throttled_s=added(added(before.throttled_s, named_s), _by_limit(others)),
             burst_s=before.burst_s + _burst_s(inside),
             agreement=self.agreement.plus(agreement),
             windows=after,
@@ -176,7 +224,7 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         """Return the comparison after all windows up to a time are named by their verdict."""
         time_s = max(time_s, self.since_s)
         named, windows = _cut(self.windows, time_s)
-        throttled_s = _plus(self.throttled_s, _by_limit(named)) if named else self.throttled_s
+        throttled_s = added(self.throttled_s, _by_limit(named)) if named else self.throttled_s
         return msgspec.structs.replace(
             self,
             since_s=time_s,
@@ -208,12 +256,5 @@ def _burst_s(windows: tuple[ThrottledWindow, ...]) -> float:
     return sum(window.throttled_s for window in windows if window.is_burst)
 
 
-def _plus(amounts: tuple[float, ...], more: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(a + b for a, b in zip(amounts, more, strict=True))
-
-
 def _sum(amounts: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
-    total = NO_SECONDS
-    for each in amounts:
-        total = _plus(total, each)
-    return total
+    return reduce(added, amounts, NO_SECONDS)

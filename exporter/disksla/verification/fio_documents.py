@@ -13,8 +13,9 @@ import msgspec
 from disksla.errors import DiskslaError
 from disksla.verification.fio_options import Options, as_options, merged, with_device
 
-_START = re.compile(r"^[ \t]*\{", re.MULTILINE)
-_NEXT = re.compile(r"[\s,]*\{")
+_START = re.compile(r'^[ \t]*\{(?=\s*["}])', re.MULTILINE)
+_NEXT = re.compile(r'[\s,]*\{(?=\s*["}])')
+"""Braces that may begin an object, since the message of an error costs a search of the text."""
 _NO_NUMBER = re.compile(r"(:\s*)[+-]?(?:nan|inf)\b")
 """What fio prints for undefined values; JSON does not allow it."""
 _SURROGATE = re.compile(r"(?<!\\)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")

@@ -4,6 +4,7 @@ Source: https://fio.readthedocs.io/en/latest/fio_doc.html.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from disksla.errors import DiskslaError
@@ -82,21 +83,12 @@ def known_engine(engine: str) -> str:
     return engine
 
 
-def depth_of(engine: str, queue_depth: int, files: int = 1) -> int:
-    """Return the requests that a job has in flight at the disk, whatever its `iodepth`.
-
-    Synchronous engines have one. The C library handles requests of posixaio to the same file one
-    after another.
-    """
-    if engine == "posixaio":
-        return min(queue_depth, files, _POSIX_AIO_THREADS)
-    return 1 if engine in _SYNCHRONOUS else queue_depth
-
-
 def depth(options: Options) -> int:
-    """Return the requests that a job always has in flight at the disk.
+    """Return the requests that a job always has in flight at the disk, whatever its `iodepth`.
 
     fio lets its queue drain if it has to wait for several requests before it sends the next.
+    Synchronous engines have one in flight. The C library handles requests of posixaio to the same
+    file one after another.
     """
     asked = count(options, "iodepth", 1)
     names = names_in(options.get("filename", ""))
@@ -109,7 +101,10 @@ def depth(options: Options) -> int:
         )
     )
     low = count(options, "iodepth_low", asked)
-    return depth_of(engine_of(options), max(1, min(asked, low + 1, asked - held + 1)), files)
+    engine, kept = engine_of(options), max(1, min(asked, low + 1, asked - held + 1))
+    if engine == "posixaio":
+        return min(kept, files, _POSIX_AIO_THREADS)
+    return 1 if engine in _SYNCHRONOUS else kept
 
 
 def queue_depth(options: Options) -> int:
@@ -124,11 +119,6 @@ def is_direct(options: Options, engine: str) -> bool | None:
     """
     if engine in _PASS_THROUGH | _BUFFERED:
         return engine in _PASS_THROUGH
-    return is_asked_direct(options)
-
-
-def is_asked_direct(options: Options) -> bool | None:
-    """Return what the options say of the cache; None if they say nothing."""
     if "buffered" in options:
         return options["buffered"] in OFF
     return options["direct"] not in OFF if "direct" in options else None
@@ -196,3 +186,56 @@ def first(text: str) -> str:
 def as_options(values: dict[str, Any]) -> Options:
     """Return options of which another program wrote some values as numbers."""
     return {name: str(value) for name, value in values.items()}
+
+
+_SPACED = r"(direct|buffered|rate_iops|filename)[= ]"
+_OTHER = (
+    r"(rate|directory|thinktime|nrfiles|read_iolog"
+    r"|iodepth_low|iodepth_batch(?:_submit|_complete(?:_min)?)?)="
+)
+_OPTION = re.compile(
+    rf"(?:^|[\s'\"])-{{0,2}}(?:{_SPACED}|{_OTHER})['\"]?([^\s'\"]{{1,200}})", re.ASCII
+)
+_COMMAND = re.compile(r"(?:^|[\s$#>/])fio\s+(?:-|\\$)", re.ASCII)
+_NAMED = re.compile(r"\s--?name[= ]", re.ASCII)
+_JOB_FILE = re.compile(
+    r"(?<!>)\s[^\s=>-][^\s=]{0,200}\.(?:fio|job|ini|conf|cfg|txt)(?:\s|$)", re.ASCII
+)
+
+
+def is_command(line: str) -> bool:
+    """Return whether a line has a command line of fio."""
+    return _COMMAND.search(line) is not None
+
+
+def options_in(lines: Sequence[str]) -> Options:
+    """Return the options of command lines or job files that have one value only."""
+    return {name: next(iter(each)) for name, each in _values(lines).items() if len(each) == 1}
+
+
+def _values(lines: Sequence[str]) -> dict[str, dict[str, None]]:
+    """Return the values of each option, in their order."""
+    values: dict[str, dict[str, None]] = {}
+    for line in lines:
+        for either, other, value in _OPTION.findall(line):
+            values.setdefault(either or other, {})[value] = None
+    return values
+
+
+def _of_one_run(lines: Sequence[str]) -> Options:
+    """Return the options of a command line or job file, in which each `filename` adds files."""
+    names = _values(lines).get("filename", {})
+    return options_in(lines) | ({"filename": ":".join(names)} if names else {})
+
+
+def options_of_run(before: Sequence[str], everywhere: Options) -> Options:
+    """Return the options of a run: those above it, and what the text says once for all runs.
+
+    A command line that names its job has all options; without direct=1, I/O is buffered.
+    """
+    place = max((place for place, line in enumerate(before) if is_command(line)), default=None)
+    lines = [] if place is None else before[place:]
+    command = " ".join(lines)
+    if not _NAMED.search(command) or _JOB_FILE.search(command):
+        return everywhere | _of_one_run(before)
+    return {"direct": "0"} | _of_one_run(lines)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.fio import DirectionResult
-from disksla.verification.measurement import NOTHING, Percentile, done_within
+from disksla.fio import NOTHING, DirectionResult, done_within
+from disksla.verification.measurement import Percentile
 
 _DIRECTION = re.compile(r"\s*(read|write) ?: .*?(?:runt= *|/)(\d{1,12})msec", re.ASCII)
 _TRANSFERRED = re.compile(r"(?:io=|\()(\d{1,12}(?:\.\d{1,6})?)([KMGTP]?)i?B?[,/]", re.ASCII)

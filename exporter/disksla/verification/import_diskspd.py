@@ -10,12 +10,14 @@ import re
 from collections.abc import Collection, Iterator
 from xml.etree import ElementTree as ET
 
+import msgspec
+
 from disksla.errors import DiskslaError
-from disksla.fio import DirectionResult
-from disksla.verification.diskspd_command import command_target
+from disksla.fio import NOTHING, DirectionResult, done_within
 from disksla.verification.diskspd_target import (
     Pool,
-    Target,
+    command_target,
+    directions,
     field,
     pattern_of,
     places_of,
@@ -25,13 +27,7 @@ from disksla.verification.diskspd_target import (
     size_of,
     sum_of,
 )
-from disksla.verification.measurement import (
-    NOTHING,
-    Measurement,
-    Percentile,
-    done_within,
-    not_judged,
-)
+from disksla.verification.measurement import Measurement, Percentile, not_judged
 
 _TEXT_MARK = "Results for timespan"
 _DIRECT_TEXT = (
@@ -77,9 +73,10 @@ def _parse_xml(text: str) -> Iterator[Measurement]:
         pool = Pool(*(_optional(profile, name) for name in ("ThreadCount", "RequestCount")))
         targets = [_xml_target(each, pool) for each in profile.findall("Targets/Target")]
         target = sum_of(number, targets, pool)
-        results = {each: _xml_result(span, each) for each in target.directions}
+        results = {each: _xml_result(span, each) for each in directions(target)}
         percentiles = _xml_percentiles(span, _column(target))
-        yield _measurement(f"timespan {number}", tool, target, results, percentiles)
+        load = _with_results(f"timespan {number}", target, results, percentiles)
+        yield msgspec.structs.replace(load, tool=tool)
 
 
 def _parse_text(text: str) -> Iterator[Measurement]:
@@ -97,12 +94,12 @@ def _parse_text(text: str) -> Iterator[Measurement]:
 def _parse_run(name: str, text: str) -> Iterator[Measurement]:
     parameters, *spans = re.split(rf"{_TEXT_MARK} +\d+:", text)
     for number, (target, span) in enumerate(_text_spans(parameters, spans), start=1):
-        results = {each: _text_result(span, each) for each in target.directions}
+        results = {each: _text_result(span, each) for each in directions(target)}
         percentiles = _text_percentiles(span, _column(target))
-        yield _measurement(f"{name} {number}", "DiskSpd", target, results, percentiles)
+        yield _with_results(f"{name} {number}", target, results, percentiles)
 
 
-def _text_spans(parameters: str, spans: list[str]) -> Iterator[tuple[Target, str]]:
+def _text_spans(parameters: str, spans: list[str]) -> Iterator[tuple[Measurement, str]]:
     _, *profiles = re.split(r"timespan: +\d+", parameters)
     command = re.search(r"Command Line: ([^\n]+)", parameters)
     if not profiles and len(spans) == 1 and command is not None:
@@ -121,9 +118,10 @@ def _text_pool(shared: str) -> Pool:
     return Pool(int(threads[1]) if threads else 0, int(depth[1]) if threads and depth else 0)
 
 
-def _column(target: Target) -> str:
+def _column(target: Measurement) -> str:
     """Return the column of percentiles: of reads, of writes, or of both together."""
-    return target.directions[0] if len(target.directions) == 1 else "Total"
+    used = directions(target)
+    return used[0] if len(used) == 1 else "Total"
 
 
 def _check_spans(profiles: Collection[object], spans: Collection[object]) -> None:
@@ -131,26 +129,18 @@ def _check_spans(profiles: Collection[object], spans: Collection[object]) -> Non
         raise ValueError(f"found {len(profiles)} timespans and {len(spans)} results")
 
 
-def _measurement(
+def _with_results(
     name: str,
-    tool: str,
-    target: Target,
+    target: Measurement,
     results: dict[str, DirectionResult],
     percentiles: dict[float, float],
 ) -> Measurement:
-    return Measurement(
+    return msgspec.structs.replace(
+        target,
         name=name,
-        tool=tool,
-        pattern=target.pattern,
-        request_bytes=target.request_bytes,
-        inflight=target.inflight,
         read=results.get("Read", NOTHING),
         write=results.get("Write", NOTHING),
         percentiles=tuple(Percentile(*each) for each in sorted(percentiles.items())),
-        rate_iops=target.rate_iops,
-        is_direct=target.is_direct,
-        is_paced=target.is_paced,
-        targets=target.disks,
     )
 
 
@@ -174,14 +164,16 @@ def _optional(element: ET.Element, name: str) -> int:
     return 0 if element.find(name) is None else round(_number(element, name))
 
 
-def _xml_target(target: ET.Element, pool: Pool) -> Target:
+def _xml_target(target: ET.Element, pool: Pool) -> Measurement:
     if target.find("RandomRatio") is not None:
         raise ValueError("found random and sequential requests at the same time")
     request_bytes = positive("BlockSize", _number(target, "BlockSize"))
     threads = pool.threads or positive("ThreadsPerFile", _number(target, "ThreadsPerFile"))
     depth = pool.depth or positive("RequestCount", _number(target, "RequestCount"))
     limit = target.find("Throughput")
-    return Target(
+    return Measurement(
+        name="",
+        tool="DiskSpd",
         pattern=pattern_of(
             round(_number(target, "WriteRatio")), is_random=target.find("Random") is not None
         ),
@@ -192,12 +184,12 @@ def _xml_target(target: ET.Element, pool: Pool) -> Target:
         rate_iops=None
         if limit is None
         else rate_iops(quantity(limit.text or ""), limit.get("unit"), request_bytes, threads),
-        disks=places_of([target.findtext("Path", "")]),
+        targets=places_of([target.findtext("Path", "")]),
         is_paced=_optional(target, "ThinkTime") > 0,
     )
 
 
-def _text_target(target: str, pool: Pool) -> Target:
+def _text_target(target: str, pool: Pool) -> Measurement:
     lines = [line.strip() for line in target.splitlines()]
     text = "\n".join(lines)
     request_bytes = positive("block size", size_of(field(r"^block size: (\w+)$", text)))
@@ -207,7 +199,9 @@ def _text_target(target: str, pool: Pool) -> Target:
     depth = pool.depth or int(field(rf"^{_OUTSTANDING}$", text))
     order = field(r"^using (random|sequential|interlocked sequential) I/O", text)
     limit = re.search(r"^throughput rate-limited to (\d{1,12}) (IOPS|B/ms)$", text, re.MULTILINE)
-    return Target(
+    return Measurement(
+        name="",
+        tool="DiskSpd",
         pattern=pattern_of(_write_percent(text), is_random=order == "random"),
         request_bytes=request_bytes,
         is_direct=any(line in _DIRECT_TEXT for line in lines)
@@ -216,7 +210,7 @@ def _text_target(target: str, pool: Pool) -> Target:
         rate_iops=None
         if limit is None
         else rate_iops(float(limit[1]), limit[2], request_bytes, threads),
-        disks=places_of([target]),
+        targets=places_of([target]),
         is_paced=re.search(r"^think time: 0*[1-9]", text, re.MULTILINE) is not None,
     )
 

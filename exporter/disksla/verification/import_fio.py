@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.fio import DirectionResult, FioResult, Pattern, parse_fio, parse_fio_version
+from disksla.fio import NOTHING, DirectionResult, FioResult, Pattern, parse_fio, parse_fio_version
 from disksla.verification.fio_documents import Entry, FioDocument, Job, fio_documents, jobs_of
 from disksla.verification.fio_options import (
     OFF,
@@ -29,7 +29,6 @@ from disksla.verification.fio_options import (
     size,
 )
 from disksla.verification.measurement import (
-    NOTHING,
     SHOWN_SHARES,
     Measurement,
     Percentile,

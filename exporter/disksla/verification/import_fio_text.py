@@ -13,19 +13,21 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.fio import Pattern
+from disksla.fio import Pattern, add_up
 from disksla.verification.fio_options import (
     Options,
     depth,
+    is_command,
     is_direct,
     is_paced,
     known_engine,
     known_pattern,
+    options_in,
+    options_of_run,
     places,
     rate_iops,
     with_device,
 )
-from disksla.verification.fio_text_options import is_command, options_in, options_of_run
 from disksla.verification.fio_text_result import (
     FACTORS,
     Result,
@@ -34,7 +36,7 @@ from disksla.verification.fio_text_result import (
     last_states,
     percentiles,
 )
-from disksla.verification.measurement import Measurement, add_up, mean_request_bytes, not_judged
+from disksla.verification.measurement import Measurement, mean_request_bytes, not_judged
 from disksla.verification.places import disks_used, is_device
 
 _JOB = re.compile(
@@ -117,28 +119,27 @@ def _is_broken(line: str) -> bool:
 def _runs(lines: Sequence[str]) -> Iterator[_Run]:
     run = _Run([], [], [])
     for line in lines:
-        if (found := _JOB.search(line)) is not None:
-            if run.results:
-                yield run
-                run = _Run([], [], [])
-            run.jobs.append(found)
-        elif (found := _RESULT.search(line)) is not None:
+        job, result = _JOB.search(line), _RESULT.search(line)
+        is_of_result = job is None and not is_command(line)
+        if run.results and result is None and not is_of_result:
+            yield run
+            run = _Run([], [], [])
+        if job is not None:
+            run.jobs.append(job)
+        elif result is not None:
             run.results.append(
                 Result(
-                    name=found["name"],
-                    group=found["group"],
-                    jobs=int(found["jobs"]),
-                    error=int(found["error"]),
-                    pid=found["pid"],
+                    name=result["name"],
+                    group=result["group"],
+                    jobs=int(result["jobs"]),
+                    error=int(result["error"]),
+                    pid=result["pid"],
                     lines=[],
                 )
             )
-        elif run.results and not is_command(line):
+        elif run.results:
             run.results[-1].lines.append(line)
         else:
-            if run.results:
-                yield run
-                run = _Run([], [], [])
             run.before.append(line)
     if run.results:
         yield run
@@ -211,6 +212,7 @@ def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) 
     has_one_size = len(loads) == 1 and len(_used_sizes(job)) == 1
     request_bytes = _used_sizes(job).pop() if has_one_size else mean_request_bytes(read, write)
     rate = _rate_iops(job, options, request_bytes)
+    directness = {is_direct(options, each.engine) for each in jobs}
     return Measurement(
         name=name,
         tool="fio",
@@ -221,7 +223,7 @@ def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) 
         write=write,
         percentiles=percentiles(results[0]) if len(results) == 1 and not _is_mix(job) else (),
         rate_iops=None if rate is None else rate * count,
-        is_direct=_is_direct(jobs, options),
+        is_direct=directness.pop() if len(directness) == 1 else False,
         is_paced=is_paced(options),
     )
 
@@ -231,11 +233,6 @@ def _rate_iops(job: _Job, options: Options, request_bytes: int) -> float | None:
     with contextlib.suppress(DiskslaError):  # the word may be that of another program
         return rate_iops(options, None if _is_mix(job) else direction, request_bytes)
     return None
-
-
-def _is_direct(jobs: Sequence[_Job], options: Options) -> bool | None:
-    found = {is_direct(options, job.engine) for job in jobs}
-    return found.pop() if len(found) == 1 else False
 
 
 def _is_mix(job: _Job) -> bool:

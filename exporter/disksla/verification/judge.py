@@ -1,10 +1,10 @@
 """Judge a verification: compare measurements with requirements, and build the report."""
 
-from typing import assert_never
-
 import msgspec
 
+from disksla import VERSION
 from disksla.disks import Disk, disk_key
+from disksla.limits import Assignment
 from disksla.units import format_count
 from disksla.verdict import Verdict
 from disksla.verification.measurement import Measurement
@@ -18,26 +18,14 @@ from disksla.verification.report import (
     report_verdict,
     summarize,
 )
-from disksla.verification.suites import Requirement, Suite, SuiteTest
+from disksla.verification.suites import Requirement, Suite, SuiteTest, Unit
 
-
-class VerificationRun(msgspec.Struct, frozen=True, kw_only=True):
-    """How a suite was run: everything in a report but its results."""
-
-    disksla_version: str
-    disk: Disk | None
-    """None for an imported result."""
-    terms: str
-    provider: str
-    size_bytes: int
-    """Size as sold."""
-    target: Target
-    tool: str
-    tolerance_ratio: float
-    began_timestamp_s: float
-    ended_timestamp_s: float
-    violations: tuple[Violation, ...] = ()
-    unjudged: tuple[str, ...] = ()
+_FIELDS: dict[Unit, str] = {
+    "iops": "iops",
+    "bytes_per_second": "bytes_per_second",
+    "seconds": "mean_latency_s",
+}
+"""Of a DirectionResult."""
 
 
 def judge_test(
@@ -58,7 +46,7 @@ def judge_test(
     requirement = test.requirement
     if requirement is None:
         return without_measurement(test, "skipped", test.skip_reason)
-    measured = _measured(requirement, measurement)
+    measured = getattr(measurement.measured, _FIELDS[requirement.unit])
     ratio = _ratio(requirement, measured)
     required_ratio = requirement.required / requirement.promised
     passed = ratio >= required_ratio * (1 - tolerance_ratio)
@@ -86,32 +74,42 @@ def judge_test(
     )
 
 
-def make_report(
-    suite: Suite, run: VerificationRun, results: tuple[SuiteTestResult, ...]
+def make_report(  # noqa: PLR0913 -- fields of the report, by name
+    suite: Suite,
+    assignment: Assignment,
+    disk: Disk | None,
+    results: tuple[SuiteTestResult, ...],
+    *,
+    target: Target,
+    tool: str,
+    tolerance_ratio: float,
+    began_timestamp_s: float,
+    ended_timestamp_s: float,
+    violations: tuple[Violation, ...] = (),
+    unjudged: tuple[str, ...] = (),
 ) -> VerificationReport:
-    """Return the report of a run with these results."""
-    disk = run.disk
+    """Return the report of a run with these results; `disk` is None if it is not known."""
     return VerificationReport(
-        disksla_version=run.disksla_version,
-        verdict=report_verdict(results, run.violations),
-        summary=summarize(results, run.unjudged, is_imported=run.target == "elsewhere"),
+        disksla_version=VERSION,
+        verdict=report_verdict(results, violations),
+        summary=summarize(results, unjudged, is_imported=target == "elsewhere"),
         device=disk.name if disk else None,
         key=disk_key(disk) if disk else None,
         serial=disk.serial if disk else None,
         wwn=disk.wwn if disk else None,
         model=disk.model if disk else None,
-        size_bytes=run.size_bytes,
-        terms=run.terms,
-        provider=run.provider,
+        size_bytes=assignment.size_bytes,
+        terms=assignment.terms,
+        provider=assignment.provider,
         suite=suite.name,
         procedure=suite.source,
-        tolerance_ratio=run.tolerance_ratio,
-        target=run.target,
-        tool=run.tool,
-        began_timestamp_s=run.began_timestamp_s,
-        ended_timestamp_s=run.ended_timestamp_s,
-        violations=run.violations,
-        unjudged=run.unjudged,
+        tolerance_ratio=tolerance_ratio,
+        target=target,
+        tool=tool,
+        began_timestamp_s=began_timestamp_s,
+        ended_timestamp_s=ended_timestamp_s,
+        violations=violations,
+        unjudged=unjudged,
         tests=results,
     )
 
@@ -136,19 +134,6 @@ def without_measurement(
         required=requirement.required if requirement else None,
         why=requirement.why if requirement else "",
     )
-
-
-def _measured(requirement: Requirement, measurement: Measurement) -> float | None:
-    measured = measurement.measured
-    match requirement.unit:
-        case "iops":
-            return measured.iops
-        case "bytes_per_second":
-            return measured.bytes_per_second
-        case "seconds":
-            return measured.mean_latency_s
-        case _:
-            assert_never(requirement.unit)
 
 
 def _ratio(requirement: Requirement, measured: float | None) -> float:

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from disksla.fio import DirectionResult, FioJob, FioResult, LatencyBin, Pattern, quantile_s
-
-NOTHING = DirectionResult(
-    requests=0, bytes=0, runtime_s=0.0, iops=0.0, bytes_per_second=0.0, mean_latency_s=None
+from disksla.fio import (
+    NOTHING,
+    DirectionResult,
+    FioJob,
+    FioResult,
+    LatencyBin,
+    Pattern,
+    add_up,
+    quantile_s,
 )
-"""The result of a direction without requests."""
 
 SHOWN_SHARES = (0.5, 0.9, 0.99, 0.999)
 """The percentiles of latency in reports, as shares of the requests."""
@@ -122,56 +126,19 @@ def at_the_same_time(parts: Sequence[Measurement]) -> Measurement:
     )
 
 
-def done_within(
-    requests: int, transferred_bytes: int, runtime_s: float, mean_latency_s: float | None
-) -> DirectionResult:
-    """Return what was done in a time above zero, with its rates."""
-    return DirectionResult(
-        requests=requests,
-        bytes=transferred_bytes,
-        runtime_s=runtime_s,
-        iops=requests / runtime_s,
-        bytes_per_second=transferred_bytes / runtime_s,
-        mean_latency_s=mean_latency_s,
-    )
-
-
 def mean_request_bytes(read: DirectionResult, write: DirectionResult) -> int:
     """Return the mean size of the requests; 1 without requests."""
     return max(1, round((read.bytes + write.bytes) / max(1, read.requests + write.requests)))
-
-
-def add_up(results: Sequence[DirectionResult]) -> DirectionResult:
-    """Return what was done together by loads that ran at the same time.
-
-    The latency is the mean of all requests; None if that of some is unknown.
-    """
-    used = [result for result in results if result.requests or result.bytes]
-    if len(used) <= 1:
-        return used[0] if used else max(results, key=lambda result: result.runtime_s)
-    requests = sum(result.requests for result in used)
-    transferred_bytes = sum(result.bytes for result in used)
-    runtime_s = max(result.runtime_s for result in used)
-    latencies = [result.mean_latency_s for result in used]
-    known = [each for each in latencies if each is not None]
-    weighted_s = sum(
-        seconds * result.requests for seconds, result in zip(known, used, strict=False)
-    )
-    mean_s = weighted_s / requests if len(known) == len(used) and requests else None
-    return done_within(requests, transferred_bytes, runtime_s, mean_s)
 
 
 def _pattern_of(patterns: set[Pattern]) -> Pattern:
     """Return the pattern of jobs together: random if one is, mixed if they are not the same."""
     if len(patterns) == 1:
         return patterns.pop()
-    is_random = any(pattern.startswith("rand") for pattern in patterns)
     directions = {pattern.removeprefix("rand") for pattern in patterns}
-    if directions == {"read"}:
-        return "randread"
-    if directions == {"write"}:
-        return "randwrite"
-    return "randrw" if is_random else "rw"
+    if directions in ({"read"}, {"write"}):
+        return "randread" if directions == {"read"} else "randwrite"
+    return "randrw" if any(pattern.startswith("rand") for pattern in patterns) else "rw"
 
 
 def percentiles_of(bins: tuple[LatencyBin, ...]) -> tuple[Percentile, ...]:

@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator
 from disksla.config import Configuration
 from disksla.credits import throttled_by
 from disksla.disks import Disk
-from disksla.errors import DiskslaError
 from disksla.limits import Resource
 from disksla.pipeline import disk_snapshot, initial_state
 from disksla.pipeline.sampler import Sampler
-from disksla.procfs import CounterValues, MalformedLineError, find_reading
+from disksla.procfs import CounterValues
 from disksla.procfs.files import DiskstatsFile
 from disksla.system.roots import Roots
 from disksla.verdict import VERDICTS, Verdict
@@ -30,24 +29,14 @@ class DiskMonitor:
 
     def reading(self) -> CounterValues:
         """Return the current counters of the disk. Raise DiskslaError if there are none."""
-        try:
-            reading = find_reading(self._diskstats.read(), self._disk.name)
-        except (OSError, MalformedLineError) as error:
-            raise DiskslaError(
-                f"cannot read the counters of {self._disk.name}: {error}"
-            ) from error
-        if reading is None:
-            raise DiskslaError(f"{self._disk.name} is not in /proc/diskstats")
-        return reading
+        return self._diskstats.counters(self._disk.name)
 
     def window_seconds(self) -> dict[Verdict, float]:
         """Return the seconds by verdict since sampling began; empty before the first window."""
         snapshot = disk_snapshot(self._sampler.state, self._disk.name)
-        return (
-            {}
-            if snapshot is None
-            else dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
-        )
+        if snapshot is None:
+            return {}
+        return dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
 
     def is_at_base(self, resources: Collection[Resource]) -> bool:
         """Return whether the disk has certainly used up its credits of all these resources.

@@ -8,9 +8,11 @@ from disksla.html import REPORT_STYLE, HtmlPage
 from disksla.package_files import file_beside
 from disksla.text import escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
-from disksla.verification.report import VERDICT_TEXT, SuiteTestResult, VerificationReport
-from disksla.verification.wording import (
+from disksla.verification.report import (
     LEVEL_TEXT,
+    VERDICT_TEXT,
+    SuiteTestResult,
+    VerificationReport,
     format_amount,
     format_percent,
     format_result,
@@ -21,6 +23,7 @@ from disksla.verification.wording import (
 _PAGE = HtmlPage(REPORT_STYLE + file_beside(__file__, "report.css"))
 _FULL_BAR_RATIO = 1.5
 """Ratio at which a bar is full; larger ratios are drawn full too."""
+_NUMBERS = ("Required", "Measured", "Ratio")
 _PLOT_WIDTH = 360.0
 _PLOT_LEFT = 8.0
 _ROW_HEIGHT = 30.0
@@ -80,16 +83,10 @@ def _facts(report: VerificationReport) -> str:
 
 
 def _table(results: Iterable[SuiteTestResult]) -> str:
+    number = ' class="number"'
     headings = "".join(
-        f'<th scope="col"{style}>{column}</th>'
-        for column, style in (
-            ("Test", ""),
-            ("Required", ' class="number"'),
-            ("Measured", ' class="number"'),
-            ("Ratio", ' class="number"'),
-            ("Share of the promise", ""),
-            ("Verdict", ""),
-        )
+        f'<th scope="col"{number if column in _NUMBERS else ""}>{column}</th>'
+        for column in ("Test", *_NUMBERS, "Share of the promise", "Verdict")
     )
     rows = "\n".join(_row(result) for result in results if not _is_absent(result))
     return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
@@ -117,15 +114,19 @@ def _row(result: SuiteTestResult) -> str:
     soft = "".join(f'<span class="soft">{escape_html(note)}</span>' for note in _notes(result))
     style = {"pass": ' class="good"', "fail": ' class="bad"', "unmeasured": ' class="bad"'}
     verdict = f"<span{style.get(result.verdict, '')}>{result.verdict}</span>"
-    required = format_amount(result.unit, result.required)
-    measured = format_amount(result.unit, result.measured)
+    amounts = (
+        format_amount(result.unit, result.required),
+        format_amount(result.unit, result.measured),
+        format_percent(result.ratio),
+    )
+    numbers = "".join(
+        f'<td class="number" data-label="{column}">{amount}</td>\n'
+        for column, amount in zip(_NUMBERS, amounts, strict=True)
+    )
     return (
         f'<tr><th scope="row">{escape_html(result.test)}'
         f'<span class="soft">{escape_html(result.caption)}</span>{soft}</th>\n'
-        f'<td class="number" data-label="Required">{required}</td>\n'
-        f'<td class="number" data-label="Measured">{measured}</td>\n'
-        f'<td class="number" data-label="Ratio">{format_percent(result.ratio)}</td>\n'
-        f'<td class="bar">{_bar(result)}</td>\n'
+        f'{numbers}<td class="bar">{_bar(result)}</td>\n'
         f'<td data-label="Verdict">{verdict}</td></tr>'
     )
 

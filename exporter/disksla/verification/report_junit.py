@@ -4,99 +4,78 @@ Source: https://github.com/testmoapp/junitxml, which documents the elements that
 """
 
 import datetime as dt
-from collections.abc import Iterable
+from collections import Counter
 from xml.etree import ElementTree as ET
 
 from disksla.text import escape_xml
-from disksla.verification.report import VERDICT_TEXT, SuiteTestResult, VerificationReport
-from disksla.verification.wording import format_result, format_subject
+from disksla.verification.report import (
+    VERDICT_TEXT,
+    SuiteTestResult,
+    VerificationReport,
+    format_result,
+    format_subject,
+)
+
+_PROPERTIES = ("device", "serial", "wwn", "model", "terms", "size_bytes", "tool")
 
 
 def report_junit(report: VerificationReport) -> bytes:
     """Return the XML document. Names of devices and terms are escaped."""
-    device = report.device or "imported"
-    classname = f"disksla.{device}.{report.suite}"
-    results = report.tests
-    violations = report.violations
-    counts = {
-        "tests": len(results) + len(violations),
-        "failures": _count(results, "fail"),
-        "errors": _count(results, "unmeasured") + len(violations),
-        "skipped": _count(results, "skipped") + _count(results, "untested"),
+    classname = f"disksla.{report.device or 'imported'}.{report.suite}"
+    verdicts = Counter(result.verdict for result in report.tests)
+    totals = {
+        "tests": len(report.tests) + len(report.violations),
+        "failures": verdicts["fail"],
+        "errors": verdicts["unmeasured"] + len(report.violations),
+        "skipped": verdicts["skipped"] + verdicts["untested"],
+        "time": f"{max(0.0, report.ended_timestamp_s - report.began_timestamp_s):.3f}",
     }
-    totals = {name: str(count) for name, count in counts.items()}
-    seconds = report.ended_timestamp_s - report.began_timestamp_s
-    time = {"time": f"{max(0.0, seconds):.3f}"}
-    suites = ET.Element("testsuites", {"name": "disksla verify", **totals, **time})
     began = dt.datetime.fromtimestamp(report.began_timestamp_s, dt.UTC)
-    suite = ET.SubElement(
-        suites,
-        "testsuite",
-        {
-            "name": escape_xml(format_subject(report)),
-            **totals,
-            **time,
-            "timestamp": began.strftime("%Y-%m-%dT%H:%M:%S"),
-        },
-    )
-    properties = ET.SubElement(suite, "properties")
-    for name, value in _properties(report):
-        ET.SubElement(properties, "property", {"name": name, "value": escape_xml(value)})
-    for result in results:
-        _case(suite, classname, result)
-    for violation in violations:
-        case = ET.SubElement(
-            suite,
-            "testcase",
-            {"classname": escape_xml(classname), "name": violation.precondition, "time": "0.000"},
+    timestamp = began.strftime("%Y-%m-%dT%H:%M:%S")
+    root = ET.Element("root")
+    suites = _add(root, "testsuites", name="disksla verify", **totals)
+    suite = _add(suites, "testsuite", name=format_subject(report), **totals, timestamp=timestamp)
+    properties = _add(suite, "properties")
+    known = {
+        "summary": report.summary,
+        "verdict": VERDICT_TEXT[report.verdict],
+        **{name: getattr(report, name) for name in _PROPERTIES},
+        "disksla_version": report.disksla_version,
+    }
+    for name, value in known.items():
+        if value is not None:
+            _add(properties, "property", name=name, value=value)
+    for result in report.tests:
+        time = f"{result.runtime_s or 0.0:.3f}"
+        _add_outcome(
+            _add(suite, "testcase", classname=classname, name=result.test, time=time), result
         )
-        ET.SubElement(
-            case, "error", {"message": escape_xml(violation.message), "type": "precondition"}
+    for violation in report.violations:
+        case = _add(
+            suite, "testcase", classname=classname, name=violation.precondition, time="0.000"
         )
+        _add(case, "error", message=violation.message, type="precondition")
     ET.indent(suites)
     text: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
 
 
-def _properties(report: VerificationReport) -> Iterable[tuple[str, str]]:
-    for name, value in (
-        ("summary", report.summary),
-        ("verdict", VERDICT_TEXT[report.verdict]),
-        ("device", report.device),
-        ("serial", report.serial),
-        ("wwn", report.wwn),
-        ("model", report.model),
-        ("terms", report.terms),
-        ("size_bytes", str(report.size_bytes)),
-        ("tool", report.tool),
-        ("disksla_version", report.disksla_version),
-    ):
-        if value is not None:
-            yield name, value
-
-
-def _case(suite: ET.Element, classname: str, result: SuiteTestResult) -> None:
-    case = ET.SubElement(
-        suite,
-        "testcase",
-        {
-            "classname": escape_xml(classname),
-            "name": escape_xml(result.test),
-            "time": f"{result.runtime_s or 0.0:.3f}",
-        },
-    )
-    message = escape_xml(format_result(result))
+def _add_outcome(case: ET.Element, result: SuiteTestResult) -> None:
+    message = format_result(result)
     match result.verdict:
         case "fail":
-            failure = ET.SubElement(case, "failure", {"message": message, "type": "promise"})
+            failure = _add(case, "failure", message=message, type="promise")
             failure.text = escape_xml(result.caption)
         case "unmeasured":
-            ET.SubElement(case, "error", {"message": message, "type": "unmeasured"})
+            _add(case, "error", message=message, type="unmeasured")
         case "skipped" | "untested":
-            ET.SubElement(case, "skipped", {"message": message})
+            _add(case, "skipped", message=message)
         case _:
-            ET.SubElement(case, "system-out").text = message
+            _add(case, "system-out").text = escape_xml(message)
 
 
-def _count(results: Iterable[SuiteTestResult], verdict: str) -> int:
-    return sum(result.verdict == verdict for result in results)
+def _add(parent: ET.Element, tag: str, **attributes: object) -> ET.Element:
+    """Add an element with these attributes, escaped."""
+    return ET.SubElement(
+        parent, tag, {name: escape_xml(str(value)) for name, value in attributes.items()}
+    )

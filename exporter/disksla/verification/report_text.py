@@ -8,8 +8,10 @@ from disksla.verification.report import (
     MeasuredLevel,
     SuiteTestResult,
     VerificationReport,
+    format_amount,
+    format_percent,
+    format_subject,
 )
-from disksla.verification.wording import format_amount, format_percent, format_subject
 
 _LEVELS: dict[MeasuredLevel, str] = {"base": "base", "burst": "burst", "burst_then_base": "both"}
 _STYLES = {"pass": "green", "fail": "bold red", "untested": "yellow", "unmeasured": "yellow"}

@@ -5,11 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from disksla import VERSION
 from disksla.config import Configuration
+from disksla.console import ProgressCallback
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import FioError
@@ -20,22 +21,18 @@ from disksla.limits import Assignment, Charge, Limits, Resource, Work
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots
 from disksla.units import KIB, format_duration
-from disksla.verification.judge import (
-    VerificationRun,
-    judge_test,
-    make_report,
-    without_measurement,
-)
+from disksla.verification.judge import judge_test, make_report, without_measurement
 from disksla.verification.measurement import measurement_of
 from disksla.verification.monitor import DiskMonitor, monitored
-from disksla.verification.other_load import (
+from disksla.verification.plan import IDLE_CHECK_S, OVERHEAD_S, SuitePlan, base_estimate_s
+from disksla.verification.preconditions import (
+    Violation,
     journal_writes,
+    other_load,
     other_share,
     transferred_between,
     transferred_by,
 )
-from disksla.verification.plan import IDLE_CHECK_S, OVERHEAD_S, SuitePlan, base_estimate_s
-from disksla.verification.preconditions import Violation, other_load
 from disksla.verification.report import SuiteTestResult, VerificationReport
 from disksla.verification.suites import SuiteTest, Unit
 
@@ -48,11 +45,6 @@ _RESOURCES_OF: dict[Unit, tuple[Resource, ...]] = {
     "seconds": (),
 }
 _INTERRUPTED = "interrupted before this test"
-
-Progress = Callable[[str, float], None]
-"""Called with the current step, and the seconds since that step began."""
-Results = tuple[tuple[SuiteTestResult, ...], tuple[Violation, ...]]
-"""The results of a suite, and the preconditions that were violated meanwhile."""
 
 
 class VerificationRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,16 +72,12 @@ class _StoppedError(DiskslaError):
     """The verification was interrupted while the scratch file was written."""
 
 
-def ignore_progress(_step: str, _seconds: float) -> None:
-    """Discard progress reports."""
-
-
 def any_target() -> None:
     """Accept a target that needs no check: a scratch file, or a device that is only read."""
 
 
 def run_verification(
-    request: VerificationRequest, stop: threading.Event, progress: Progress = ignore_progress
+    request: VerificationRequest, stop: threading.Event, progress: ProgressCallback
 ) -> VerificationReport:
     """Run the tests of the plan and return the report.
 
@@ -99,7 +87,7 @@ def run_verification(
     fio = find_fio()
     plan, limits = request.plan, request.assignment.limits
     began_s = time.time()
-    violations = list(request.violations)
+    violations = [*request.violations]
     with contextlib.ExitStack() as stack:
         lock = measurement_lock(Path(request.configuration.settings.state.directory))
         if not stack.enter_context(lock):
@@ -114,53 +102,32 @@ def run_verification(
         if violations and not request.force:
             results = plan.not_run("a precondition is violated; --force runs the test anyway")
         else:
-            results, late_violations = _run_suite(request, fio, monitor, stop, progress)
-            violations += late_violations
+            try:
+                prepared = stack.enter_context(_prepared(request, stop, progress))
+            except _StoppedError:
+                results = plan.not_run(_INTERRUPTED)
+            else:
+                runner = SuiteRunner(prepared[0], fio, monitor, limits, stop)
+                runner = runner._replace(progress=progress, check_target=prepared[1])
+                results, late_violations = runner.run()
+                violations += late_violations
     return make_report(
         plan.suite,
-        VerificationRun(
-            disksla_version=VERSION,
-            disk=request.disk,
-            terms=request.assignment.terms,
-            provider=request.assignment.provider,
-            size_bytes=request.assignment.size_bytes,
-            target="file" if plan.is_file else "device",
-            tool=f"fio {fio.version[0]}.{fio.version[1]}",
-            tolerance_ratio=plan.tolerance_ratio,
-            began_timestamp_s=began_s,
-            ended_timestamp_s=time.time(),
-            violations=tuple(violations),
-        ),
+        request.assignment,
+        request.disk,
         results,
+        target="file" if plan.is_file else "device",
+        tool=f"fio {fio.version[0]}.{fio.version[1]}",
+        tolerance_ratio=plan.tolerance_ratio,
+        began_timestamp_s=began_s,
+        ended_timestamp_s=time.time(),
+        violations=tuple(violations),
     )
-
-
-def _run_suite(
-    request: VerificationRequest,
-    fio: Fio,
-    monitor: DiskMonitor,
-    stop: threading.Event,
-    progress: Progress,
-) -> Results:
-    limits = request.assignment.limits
-    try:
-        with _prepared(request, stop, progress) as (plan, check_target):
-            return SuiteRunner(
-                plan=plan,
-                fio=fio,
-                monitor=monitor,
-                limits=limits,
-                stop=stop,
-                progress=progress,
-                check_target=check_target,
-            ).run()
-    except _StoppedError:
-        return request.plan.not_run(_INTERRUPTED), ()
 
 
 @contextlib.contextmanager
 def _prepared(
-    request: VerificationRequest, stop: threading.Event, progress: Progress
+    request: VerificationRequest, stop: threading.Event, progress: ProgressCallback
 ) -> Iterator[tuple[SuitePlan, Callable[[], None]]]:
     """Yield the plan with a target that can be used until the end of the block, and its check."""
 
@@ -186,7 +153,7 @@ def check_other_load(
     monitor: DiskMonitor,
     charges: tuple[Charge, ...],
     stop: threading.Event,
-    progress: Progress = ignore_progress,
+    progress: ProgressCallback,
     seconds: float = IDLE_CHECK_S,
 ) -> Violation | None:
     """Return the violation if the disk is in use before it is tested.
@@ -209,114 +176,101 @@ def check_other_load(
     return violation
 
 
-class SuiteRunner:
+class SuiteRunner(NamedTuple):
     """Runs the tests of a suite on a disk, one after another, and judges each."""
 
-    def __init__(
-        self,
-        plan: SuitePlan,
-        fio: Fio,
-        monitor: DiskMonitor,
-        limits: Limits,
-        stop: threading.Event,
-        progress: Progress = ignore_progress,
-        check_target: Callable[[], None] = any_target,
-    ) -> None:
-        """Run nothing yet; `run` ends soon after `stop` is set.
+    plan: SuitePlan
+    fio: Fio
+    monitor: DiskMonitor
+    limits: Limits
+    stop: threading.Event
+    """`run` ends soon after it is set."""
+    progress: ProgressCallback = lambda _step, _seconds: None
+    check_target: Callable[[], None] = any_target
+    """Raises DiskslaError before a run of fio that must not start."""
 
-        `check_target` raises DiskslaError before a run of fio that must not start.
-        """
-        self._plan = plan
-        self._fio = fio
-        self._monitor = monitor
-        self._limits = limits
-        self._stop = stop
-        self._progress = progress
-        self._check_target = check_target
-
-    def run(self) -> Results:
-        """Run all tests of the plan."""
+    def run(self) -> tuple[tuple[SuiteTestResult, ...], tuple[Violation, ...]]:
+        """Run all tests; return their results, and the preconditions violated meanwhile."""
         results, violations = [], []
-        for test in self._plan.suite.tests:
-            if self._plan.runs(test):
+        for test in self.plan.suite.tests:
+            if self.plan.runs(test):
                 result, violation = self._measure(test)
                 violations += [violation] if violation is not None else []
             else:
-                result = self._plan.skipped(test)
+                result = self.plan.skipped(test)
             results.append(result)
         return tuple(results), tuple(violations)
 
     def _measure(self, test: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
-        if self._stop.is_set():
+        if self.stop.is_set():
             return without_measurement(test, "unmeasured", _INTERRUPTED), None
         try:
-            if self._plan.wait_for_base:
-                violation = self._reach_base(test)
-                if violation is not None:
-                    return without_measurement(test, "unmeasured", violation.message), violation
-            return self._load(test)
+            violation = self._reach_base(test) if self.plan.wait_for_base else None
+            if violation is None:
+                return self._load(test)
+            return without_measurement(test, "unmeasured", violation.message), violation
         except DiskslaError as error:
             return without_measurement(test, "unmeasured", str(error)), None
 
     def _load(self, test: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
-        job = self._plan.job(test)
-        resources = _used_credits(test, self._limits)
+        job = self.plan.job(test)
+        resources = _used_credits(test, self.limits)
         was_at_base = False
         ramp_s = 0.0
-        if self._plan.wait_for_base and resources:
-            ramp_s = _ramp_s(self._limits)
+        if self.plan.wait_for_base and resources:
+            ramp_s = _ramp_s(self.limits)
             job = msgspec.structs.replace(job, ramp_s=ramp_s)
 
         def on_second(passed_s: float) -> None:
             nonlocal was_at_base
-            was_at_base |= bool(resources) and self._monitor.is_at_base(resources)
-            self._progress(test.name, passed_s)
+            was_at_base |= bool(resources) and self.monitor.is_at_base(resources)
+            self.progress(test.name, passed_s)
 
-        self._check_target()
-        before, windows = self._monitor.reading(), self._monitor.window_seconds()
+        self.check_target()
+        before, windows = self.monitor.reading(), self.monitor.window_seconds()
         begun_s = time.monotonic()
-        result = self._fio.run(
+        result = self.fio.run(
             job,
             limit_s=ramp_s + _TIMEOUT_RATIO * job.runtime_s + _TIMEOUT_S,
-            stop=self._stop,
+            stop=self.stop,
             on_second=on_second,
         )
         passed_s = time.monotonic() - begun_s
-        disk = transferred_between(before, self._monitor.reading())
+        disk = transferred_between(before, self.monitor.reading())
         own = transferred_by(result).plus(_ramp_transfer(test, ramp_s))
-        if self._plan.is_file:
+        if self.plan.is_file:
             own = own.plus(journal_writes(passed_s))
-        share = other_share(self._limits.promise_charges, passed_s, disk, own, test.request_bytes)
+        share = other_share(self.limits.promise_charges, passed_s, disk, own, test.request_bytes)
         judged = judge_test(
             test,
             measurement_of(job, result),
-            self._plan.tolerance_ratio,
+            self.plan.tolerance_ratio,
             is_throttled_at_base=was_at_base,
             other_share=share,
             window_seconds={
                 verdict: seconds - windows.get(verdict, 0.0)
-                for verdict, seconds in self._monitor.window_seconds().items()
+                for verdict, seconds in self.monitor.window_seconds().items()
             },
         )
         return judged, other_load(share, f"during {test.name}")
 
     def _reach_base(self, test: SuiteTest) -> Violation | None:
         """Load the disk as the test does until its credits are certainly used up."""
-        resources = _used_credits(test, self._limits)
-        if not resources or self._monitor.is_at_base(resources):
+        resources = _used_credits(test, self.limits)
+        if not resources or self.monitor.is_at_base(resources):
             return None
         done = threading.Event()
 
         def on_second(passed_s: float) -> None:
-            self._progress("using up burst credits", passed_s)
-            if self._stop.is_set() or self._monitor.is_at_base(resources):
+            self.progress("using up burst credits", passed_s)
+            if self.stop.is_set() or self.monitor.is_at_base(resources):
                 done.set()
 
-        timeout_s = base_estimate_s(self._limits) * _TIMEOUT_RATIO + _TIMEOUT_S
-        job = msgspec.structs.replace(self._plan.job(test), runtime_s=timeout_s)
-        self._check_target()
+        timeout_s = base_estimate_s(self.limits) * _TIMEOUT_RATIO + _TIMEOUT_S
+        job = msgspec.structs.replace(self.plan.job(test), runtime_s=timeout_s)
+        self.check_target()
         try:
-            self._fio.run(job, limit_s=timeout_s + _TIMEOUT_S, stop=done, on_second=on_second)
+            self.fio.run(job, limit_s=timeout_s + _TIMEOUT_S, stop=done, on_second=on_second)
         except FioError as failure:
             if failure.reason != "stopped":
                 raise

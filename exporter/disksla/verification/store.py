@@ -51,30 +51,31 @@ class ReportStore:
         self.success = True
         """Whether all files could be read the last time."""
         self._directory = directory
-        self._stamps: dict[str, tuple[int, int]] = {}
-        self._reports: dict[str, VerificationReport] = {}
+        self._files: dict[str, tuple[tuple[int, int], VerificationReport | None]] = {}
+        """By name: its time and inode, and its report; None if it is damaged."""
 
     def read(self) -> None:
         """Read new and changed files; forget removed ones."""
-        found = {}
+        self.success = True
+        files = {}
         for path in sorted(self._directory.glob(f"{_PREFIX}*.json")):
             with contextlib.suppress(OSError):  # removed meanwhile
                 status = path.lstat()
-                found[path.name] = (status.st_mtime_ns, status.st_ino)
-        self.success = True
-        for name in self._stamps.keys() - found.keys():
-            self._reports.pop(name, None)
-        for name, stamp in found.items():
-            if self._stamps.get(name) != stamp:
-                self._read_one(name)
-        self._stamps = found
-        self.by_key = {each.key: each for each in self._reports.values() if each.key is not None}
+                stamp = status.st_mtime_ns, status.st_ino
+                known = self._files.get(path.name)
+                if known is None or known[0] != stamp:
+                    known = stamp, self._read_one(path.name)
+                files[path.name] = known
+        self._files = files
+        self.by_key = {
+            each.key: each
+            for _, each in files.values()
+            if each is not None and each.key is not None
+        }
 
-    def _read_one(self, name: str) -> None:
-        self._reports.pop(name, None)
+    def _read_one(self, name: str) -> VerificationReport | None:
         file = StateFile(self._directory, name)
         report = file.read(decode_report)
-        if report is not None:
-            self._reports[name] = report
         self.errors += file.errors
         self.success = self.success and file.problem is None
+        return report

@@ -296,7 +296,8 @@ def _rate_requirement(
     factor = 1 if is_iops else request_bytes
     required = required_iops * factor
     share = promised_share(limits.promised_shares, request_bytes) if is_iops else 1.0
-    if _is_priced_together(limits):
+    # Requests and bytes may share one budget, so that the size always matters.
+    if any(charge.limit == "service" for charge in limits.promise_charges):
         why = f"published formula for requests of {format_size(request_bytes)}"
     elif required < share * limit * (1 - _ROUNDING_SHARE):
         other = "bandwidth" if is_iops else "IOPS"
@@ -305,7 +306,10 @@ def _rate_requirement(
         why = f"{share:.0%} of {format_count(limit)} IOPS"
     else:
         why = f"bandwidth limit of {format_bandwidth(limit)}"
-    burst_iops = _burst_iops(limits, pattern, request_bytes)
+    bursting = msgspec.structs.replace(
+        limits, promise_charges=limits.burst_charges, enforced_charges=limits.burst_charges
+    )
+    burst_iops = _promised_iops(bursting, pattern, request_bytes)
     burst = None if burst_iops is None else burst_iops * factor
     return Requirement(unit, promised_iops * factor, required, why, burst=burst)
 
@@ -315,18 +319,6 @@ def _promised_iops(
 ) -> float | None:
     band = effective_iops(limits, request_bytes, float(_is_write(pattern)), shares)
     return None if band is None else band.promise
-
-
-def _burst_iops(limits: Limits, pattern: Pattern, request_bytes: int) -> float | None:
-    bursting = msgspec.structs.replace(
-        limits, promise_charges=limits.burst_charges, enforced_charges=limits.burst_charges
-    )
-    return _promised_iops(bursting, pattern, request_bytes)
-
-
-def _is_priced_together(limits: Limits) -> bool:
-    """Return whether requests and bytes share one budget, so that the size always matters."""
-    return any(charge.limit == "service" for charge in limits.promise_charges)
 
 
 def _is_write(pattern: Pattern) -> bool:

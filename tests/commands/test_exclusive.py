@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.benchmark.idle_check import measure_utilization
+from disksla.commands._exclusive import measure_utilization
 from disksla.errors import DiskslaError
 from disksla.system.roots import Roots
 
@@ -39,7 +39,7 @@ def test_utilization_is_a_share_of_the_observation(tmp_path: Path) -> None:
         ("", "vda is not in /proc/diskstats"),
         (line("vdb", 1), "vda is not in /proc/diskstats"),
         (" 254 1 vda 1 2 3 4\n", "/proc/diskstats does not report the utilization of vda"),
-        (" 254 1 vda 1 2 3 x\n", "/proc/diskstats, vda: "),
+        (" 254 1 vda 1 2 3 x\n", "cannot read the counters of vda: "),
     ],
 )
 def test_missing_or_invalid_counters_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -49,5 +49,5 @@ def test_missing_or_invalid_counters_are_refused(tmp_path: Path, text: str, mess
 
 def test_missing_diskstats_is_refused(tmp_path: Path) -> None:
     paths = Roots(procfs=tmp_path, sysfs=tmp_path, udev_data=tmp_path)
-    with pytest.raises(DiskslaError, match=r"cannot read .*diskstats: No such file"):
+    with pytest.raises(DiskslaError, match=r"cannot read the counters of vda: .*No such file"):
         measure_utilization(paths, "vda", 0.0, lambda _: None)

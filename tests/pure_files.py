@@ -35,6 +35,7 @@ TOUCHING = {
     "ebs": "client devices helper nvme",
     "events": "data_writes helper opened opening request_sampler source",
     "exchange": "transport",
+    "file_storages": "read_mounted",
     "fio": "filesystem process raw_device runner sandbox scratch_file",
     "history": "machine_limit",
     "limits": "catalog limits_text machine_tables machine_text",

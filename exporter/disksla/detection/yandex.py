@@ -24,9 +24,9 @@ from disksla.exchange import (
     whole_number,
 )
 
-_ENDPOINT = "https://compute.api.cloud.yandex.net"
+ENDPOINT = "https://compute.api.cloud.yandex.net"
 _NAME = "[A-Za-z0-9._-]"
-_NO_ACCOUNT = (
+NO_ACCOUNT = (
     "this instance has no service account; give it one with the role compute.viewer on its folder"
 )
 
@@ -49,10 +49,11 @@ class _ApiDisk(msgspec.Struct, frozen=True, rename="camel"):
 def detect_yandex(endpoint: str | None) -> Exchanges[Detected]:
     """Return the disks of this instance; `endpoint` replaces the address of the API."""
     service = "Yandex Compute Cloud"
-    return detect("yandex", service, _metadata(), partial(_api, endpoint or _ENDPOINT))
+    return detect("yandex", service, id_of_instance(), partial(_api, endpoint or ENDPOINT))
 
 
-def _metadata() -> Exchanges[Metadata[str]]:
+def id_of_instance() -> Exchanges[Metadata[str]]:
+    """Return the id of this instance."""
     what = "request for the id of the instance"
     body = yield from get_metadata(what, "instance/id")
     instance_id = plain_text(body.decode("ascii", "replace").strip(), _NAME)
@@ -64,12 +65,12 @@ def _metadata() -> Exchanges[Metadata[str]]:
 def _api(endpoint: str, instance_id: str) -> Exchanges[Listing]:
     def disks(token: str) -> Exchanges[Listing]:
         what = "request for the instance"
-        body = yield from _get(endpoint, token, what, f"instances/{instance_id}")
+        body = yield from get_of_api(endpoint, token, what, f"instances/{instance_id}")
         instance = decode(what, body, _Instance)
         attached = (instance.boot_disk, *items_of(instance.secondary_disks))
         return (yield from each_disk(attached, partial(_disk, endpoint, token)))
 
-    return (yield from authorized(partial(access_token, _NO_ACCOUNT), disks))
+    return (yield from authorized(partial(access_token, NO_ACCOUNT), disks))
 
 
 def _disk(endpoint: str, token: str, item: Any) -> Exchanges[CloudDisk]:
@@ -78,7 +79,8 @@ def _disk(endpoint: str, token: str, item: Any) -> Exchanges[CloudDisk]:
     what = f"request for disk {disk_id}"
     if disk_id is None:
         raise failure(what, "invalid", "a disk of the instance has no id")
-    found = decode(what, (yield from _get(endpoint, token, what, f"disks/{disk_id}")), _ApiDisk)
+    body = yield from get_of_api(endpoint, token, what, f"disks/{disk_id}")
+    found = decode(what, body, _ApiDisk)
     api_type = plain_text(found.type_id, _NAME)
     if api_type is None:
         raise failure(what, "invalid", "it has no type")
@@ -86,7 +88,8 @@ def _disk(endpoint: str, token: str, item: Any) -> Exchanges[CloudDisk]:
     return CloudDisk(volume, api_type, size_bytes=whole_number(found.size))
 
 
-def _get(endpoint: str, token: str, what: str, path: str) -> Exchanges[bytes]:
+def get_of_api(endpoint: str, token: str, what: str, path: str) -> Exchanges[bytes]:
+    """Return what the API has at a path."""
     denied = (
         "permission was denied to the service account; give it the role compute.viewer on the"
         " folder of the instance"

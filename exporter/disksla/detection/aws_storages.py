@@ -8,6 +8,7 @@ import contextlib
 import datetime as dt
 from collections.abc import Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -132,6 +133,8 @@ def _classify(
     if not code:
         with contextlib.suppress(*DECODE_ERRORS):
             code = str(value_in(msgspec.json.decode(response.body), "__type"))
+    if not code and response.status == HTTPStatus.FORBIDDEN:
+        code = "AccessDenied"
     code = code.partition(":")[0].rpartition("#")[2]
     if code == "FileSystemNotFound":
         return "not_found", _NONE

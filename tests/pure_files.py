@@ -20,8 +20,8 @@ TOUCHING = {
     "api": "daemon_client",
     "benchmark": "idle_check sweep_journal_file sweep_text throughput",
     "commands": """
-        _access _advise_series _context _daemon _exclusive _explain_remote _interrupt
-        _machine_options _options
+        _access _advise_series _context _daemon _exclusive _explain_remote _file_storages
+        _interrupt _machine_options _options
         _prometheus _provision _recent _recent_text _recorded_lines _sold _verify_report advise
         catalog check check_config detect discover
         doctor ebs_statistics explain identify judge limits once open_events probe record replay

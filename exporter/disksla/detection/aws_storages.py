@@ -8,7 +8,6 @@ import contextlib
 import datetime as dt
 from collections.abc import Mapping
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -22,8 +21,8 @@ from disksla.detection.aws import (
     why_rejected,
 )
 from disksla.detection.aws_signature import SignatureScope, signed
-from disksla.detection.file_storages import StorageTerms, each_storage, value_in
-from disksla.detection.findings import Listing
+from disksla.detection.file_storages import each_storage, value_in
+from disksla.detection.findings import CloudDisk, Listing
 from disksla.errors import DECODE_ERRORS, ExchangeReason
 from disksla.exchange import (
     Exchanges,
@@ -47,6 +46,7 @@ _FSX: Mapping[str, tuple[str, set[str]]] = {
     "ONTAP": ("Ontap", {"single-az-1", "multi-az-1"}),
 }
 """Names of configurations, and the deployments that the catalogue has, if not all."""
+_FORBIDDEN = 403
 _MOST_MIB_PER_SECOND = 10**6
 _FSX_TARGET = "AWSSimbaAPIService_v20180301.DescribeFileSystems"
 _NONE = "there is no such file system in this account and region"
@@ -86,43 +86,34 @@ class _Caller(msgspec.Struct, frozen=True):
     region: str
 
 
-def _terms(caller: _Caller, storage: FileStorage) -> Exchanges[StorageTerms]:
+def _terms(caller: _Caller, storage: FileStorage) -> Exchanges[CloudDisk]:
     region = storage.region or caller.region
     what = f"request for {storage.service} {storage.id} in {region}"
-    if storage.service == "EFS":
-        request = _efs_request(caller, what, storage, region)
-        found = yield from _only(request, caller.role.name, "elasticfilesystem")
-        return _efs_terms(what, found, storage, region)
-    request = _fsx_request(caller, what, storage, region)
-    found = yield from _only(request, caller.role.name, "fsx")
-    return _fsx_terms(what, found)
+    is_efs = storage.service == "EFS"
+    service = "elasticfilesystem" if is_efs else "fsx"
+    address = caller.endpoints.get("efs" if is_efs else "fsx") or public_endpoint(service, region)
+    request = (_efs_request if is_efs else _fsx_request)(what, address, storage)
+    scope = SignatureScope(region, service)
+    classify = partial(_classify, what, caller.role.name, f"{service}:DescribeFileSystems")
+    response = yield from get_response(
+        signed(request, caller.role.credentials, scope, caller.now), classify=classify
+    )
+    found = items_of(decode(what, response.body, dict).get("FileSystems"))
+    if len(found) != 1:
+        raise failure(what, "not_found", _NONE)
+    return _efs_terms(what, found[0], storage, region) if is_efs else _fsx_terms(what, found[0])
 
 
-def _efs_request(caller: _Caller, what: str, storage: FileStorage, region: str) -> Request:
-    address = caller.endpoints.get("efs") or public_endpoint("elasticfilesystem", region)
+def _efs_request(what: str, address: str, storage: FileStorage) -> Request:
     url = f"{address}/2015-02-01/file-systems?FileSystemId={storage.id}"
-    scope = SignatureScope(region, "elasticfilesystem")
-    return signed(Request(what, "api", "GET", url), caller.role.credentials, scope, caller.now)
+    return Request(what, "api", "GET", url)
 
 
-def _fsx_request(caller: _Caller, what: str, storage: FileStorage, region: str) -> Request:
-    url = f"{caller.endpoints.get('fsx') or public_endpoint('fsx', region)}/"
+def _fsx_request(what: str, address: str, storage: FileStorage) -> Request:
     headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": _FSX_TARGET}
     body = msgspec.json.encode({"FileSystemIds": [storage.id]})
-    request = Request(what=what, source="api", method="POST", url=url, headers=headers, body=body)
-    return signed(request, caller.role.credentials, SignatureScope(region, "fsx"), caller.now)
-
-
-def _only(request: Request, role: str, service: str) -> Exchanges[Any]:
-    """Return the description of the one file system that was asked for."""
-    permission = f"{service}:DescribeFileSystems"
-    response = yield from get_response(
-        request, classify=partial(_classify, request.what, role, permission)
-    )
-    found = items_of(decode(request.what, response.body, dict).get("FileSystems"))
-    if len(found) != 1:
-        raise failure(request.what, "not_found", _NONE)
-    return found[0]
+    url = f"{address}/"
+    return Request(what=what, source="api", method="POST", url=url, headers=headers, body=body)
 
 
 def _classify(
@@ -133,7 +124,7 @@ def _classify(
     if not code:
         with contextlib.suppress(*DECODE_ERRORS):
             code = str(value_in(msgspec.json.decode(response.body), "__type"))
-    if not code and response.status == HTTPStatus.FORBIDDEN:
+    if not code and response.status == _FORBIDDEN:
         code = "AccessDenied"
     code = code.partition(":")[0].rpartition("#")[2]
     if code == "FileSystemNotFound":
@@ -141,7 +132,7 @@ def _classify(
     return why_rejected(code, role, permission, partial(check_clock, what, response))
 
 
-def _efs_terms(what: str, found: Any, storage: FileStorage, region: str) -> StorageTerms:
+def _efs_terms(what: str, found: Any, storage: FileStorage, region: str) -> CloudDisk:
     mode = plain_text(value_in(found, "ThroughputMode"), "[a-z_]")
     size = value_in(found, "SizeInBytes", "ValueInStandard")
     # Without data, it has the limits of the smallest; without a size, they would be unknown.
@@ -157,7 +148,8 @@ def _efs_terms(what: str, found: Any, storage: FileStorage, region: str) -> Stor
         options["client"] = "efs-utils-2"
     is_max_io = value_in(found, "PerformanceMode") == "maxIO"
     bought = _mib_per_second(value_in(found, "ProvisionedThroughputInMibps"))
-    return StorageTerms(
+    return CloudDisk(
+        "",
         "efs-max-io" if is_max_io else "efs",
         size_bytes=size_bytes,
         bytes_per_second=bought if mode == "provisioned" else None,
@@ -171,7 +163,7 @@ def _mib_per_second(number: Any) -> int | None:
     return round(number * MIB) if is_number else None
 
 
-def _fsx_terms(what: str, found: Any) -> StorageTerms:
+def _fsx_terms(what: str, found: Any) -> CloudDisk:
     kind = plain_text(value_in(found, "FileSystemType"), "[A-Z]") or ""
     size_gib = whole_number(value_in(found, "StorageCapacity"))
     if kind not in _FSX or size_gib is None:
@@ -193,7 +185,8 @@ def _fsx_terms(what: str, found: Any) -> StorageTerms:
         raise failure(what, "not_found", "it has no throughput capacity")
     elif kind == "ONTAP":
         options["throughput"] = str(throughput)
-    return StorageTerms(
+    return CloudDisk(
+        "",
         f"fsx-{kind.lower()}{'' if is_known else f'-{deployment}'}",
         size_bytes=size_gib * GIB,
         iops=whole_number(iops),

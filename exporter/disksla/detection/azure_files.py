@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from disksla.detection.azure import COMPUTE, HEADERS, PUBLIC, access_token, api_address
-from disksla.detection.file_storages import StorageTerms, each_storage, value_in
-from disksla.detection.findings import Listing
+from disksla.detection.file_storages import each_storage, value_in
+from disksla.detection.findings import CloudDisk, Listing
 from disksla.exchange import (
     Exchanges,
     Request,
@@ -80,7 +80,7 @@ def _accounts(address: str, token: str, path: str) -> Exchanges[Mapping[str, Any
 
 def _terms(
     address: str, token: str, accounts: Mapping[str, Any], storage: FileStorage
-) -> Exchanges[StorageTerms]:
+) -> Exchanges[CloudDisk]:
     what = f"request for the file share {storage.id}"
     name, _, share = (storage.id or "").partition("/")
     account = accounts.get(name)
@@ -97,7 +97,7 @@ def _terms(
     return _share_terms(what, account, found.get("properties"))
 
 
-def _share_terms(what: str, account: Any, found: Any) -> StorageTerms:
+def _share_terms(what: str, account: Any, found: Any) -> CloudDisk:
     sku = plain_text(value_in(account, "sku", "name"), r"[\w]")
     size_gib = whole_number(value_in(found, "shareQuota"))
     if sku is None or size_gib is None:
@@ -113,7 +113,8 @@ def _share_terms(what: str, account: Any, found: Any) -> StorageTerms:
     is_small = value_in(account, "properties", "largeFileSharesState") == "Disabled"
     if row == "files-payg" and is_small:
         options["large_shares"] = "off"
-    return StorageTerms(
+    return CloudDisk(
+        "",
         row,
         size_bytes=size_gib * GIB,
         iops=iops,

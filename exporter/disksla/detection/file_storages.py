@@ -4,7 +4,7 @@ An entry names the mount point. A storage that cannot be asked now keeps its las
 file its old time; one that is denied costs itself only.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -15,17 +15,6 @@ from disksla.exchange import ExchangeError, Exchanges
 from disksla.file_storages import FileStorage
 
 
-class StorageTerms(msgspec.Struct, frozen=True):
-    """What the provider says of a file storage, in words of the catalogue."""
-
-    row: str
-    """The id in the catalogue, without the provider. One that it does not have is kept."""
-    size_bytes: int | None = None
-    iops: int | None = None
-    bytes_per_second: int | None = None
-    options: Mapping[str, str] = {}
-
-
 def value_in(document: Any, *names: str) -> Any:
     """Return a value within a JSON document; None if it is absent."""
     for name in names:
@@ -33,7 +22,8 @@ def value_in(document: Any, *names: str) -> Any:
     return document
 
 
-Describe = Callable[[FileStorage], Exchanges[StorageTerms]]
+Describe = Callable[[FileStorage], Exchanges[CloudDisk]]
+"""Returns the terms of a storage, in words of the catalogue, without its mount point."""
 
 
 def each_storage(storages: Iterable[FileStorage], describe: Describe) -> Exchanges[Listing]:
@@ -58,23 +48,13 @@ def each_storage(storages: Iterable[FileStorage], describe: Describe) -> Exchang
             errors.append(error)
             unanswered += at if error.reason not in OF_ONE_DISK else ()
         else:
-            disks += [_disk(point, terms) for point in at]
+            disks += [
+                msgspec.structs.replace(terms, volume=point, is_mount_point=True) for point in at
+            ]
     return Listing(
         tuple(disks),
         tuple(dict.fromkeys(problem("api", error) for error in errors)),
         frozenset(unanswered),
-    )
-
-
-def _disk(mount_point: str, terms: StorageTerms) -> CloudDisk:
-    return CloudDisk(
-        mount_point,
-        terms.row,
-        size_bytes=terms.size_bytes,
-        iops=terms.iops,
-        bytes_per_second=terms.bytes_per_second,
-        options=terms.options,
-        is_mount_point=True,
     )
 
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from disksla.detection.file_storages import StorageTerms, each_storage, value_in
-from disksla.detection.findings import Listing
+from disksla.detection.file_storages import each_storage, value_in
+from disksla.detection.findings import CloudDisk, Listing
 from disksla.detection.google_metadata import access_token, get_metadata
 from disksla.detection.yandex import ENDPOINT, NO_ACCOUNT, get_of_api, id_of_instance
 from disksla.exchange import (
@@ -103,7 +103,7 @@ def _keys(instance: Any) -> list[str]:
     ]
 
 
-def _filestore(named: Mapping[str, Any], storage: FileStorage) -> Exchanges[StorageTerms]:
+def _filestore(named: Mapping[str, Any], storage: FileStorage) -> Exchanges[CloudDisk]:
     yield from ()  # the list has everything
     what, found = f"Filestore {storage.source}", named[_key(storage.source)]
     tier = plain_text(value_in(found, "tier"), "[A-Z_]")
@@ -117,7 +117,7 @@ def _filestore(named: Mapping[str, Any], storage: FileStorage) -> Exchanges[Stor
         options["performance"] = "custom"
         iops = whole_number(value_in(found, "performanceLimits", "maxReadIops"))
     size_bytes = sum(filter(None, sizes_gib)) * GIB
-    return StorageTerms("filestore", size_bytes=size_bytes, iops=iops, options=options)
+    return CloudDisk("", "filestore", size_bytes=size_bytes, iops=iops, options=options)
 
 
 def storages_of_yandex(
@@ -143,7 +143,7 @@ def storages_of_yandex(
 
 def _yandex(
     address: str, token: str, ids: Mapping[str, Any], storage: FileStorage
-) -> Exchanges[StorageTerms]:
+) -> Exchanges[CloudDisk]:
     what = f"request for file storage {storage.id}"
     storage_id = plain_text(ids.get(storage.id or "", storage.id), "[A-Za-z0-9._-]")
     if storage_id is None:
@@ -154,4 +154,4 @@ def _yandex(
     if kind is None:
         raise failure(what, "invalid", "it has no type")
     row = kind.replace("network-", "filestore-")
-    return StorageTerms(row, size_bytes=whole_number(found.get("size")))
+    return CloudDisk("", row, size_bytes=whole_number(found.get("size")))

@@ -44,9 +44,9 @@ from disksla.units import GIB, MB
 
 COMPUTE = f"http://{LINK_LOCAL}/metadata/instance/compute?api-version=2021-12-13"
 _TOKEN = f"http://{LINK_LOCAL}/metadata/identity/oauth2/token"
-PUBLIC = "AzurePublicCloud"
+_PUBLIC = "AzurePublicCloud"
 _ENDPOINTS = {
-    PUBLIC: "https://management.azure.com",
+    _PUBLIC: "https://management.azure.com",
     "AzureUSGovernmentCloud": "https://management.usgovcloudapi.net",
     "AzureChinaCloud": "https://management.chinacloudapi.cn",
 }
@@ -114,7 +114,7 @@ class _Storage(msgspec.Struct, frozen=True, rename="camel"):
 class _Compute(msgspec.Struct, frozen=True, rename="camel"):
     storage_profile: _Storage
     vm_size: Any = None
-    environment: Any = msgspec.field(default=PUBLIC, name="azEnvironment")
+    environment: Any = msgspec.field(default=_PUBLIC, name="azEnvironment")
 
 
 class _Sku(msgspec.Struct, frozen=True):
@@ -220,7 +220,7 @@ def _api(endpoint: str | None, machine: _Machine) -> Exchanges[Listing]:
 
 def api_address(endpoint: str | None, environment: Any) -> tuple[str, str]:
     """Return the address of the API of a cloud, and for whom tokens are issued there."""
-    name = plain_text(environment, "[A-Za-z0-9]") or ""
+    name = plain_text(environment or _PUBLIC, "[A-Za-z0-9]") or ""
     of_cloud = _ENDPOINTS.get(name, endpoint)
     if of_cloud is None:
         why = f"the address of the API in the cloud '{name}' is not known; give it by --endpoint"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from disksla.detection.azure import COMPUTE, HEADERS, PUBLIC, access_token, api_address
+from disksla.detection.azure import COMPUTE, HEADERS, access_token, api_address
 from disksla.detection.file_storages import each_storage, value_in
 from disksla.detection.findings import CloudDisk, Listing
 from disksla.exchange import (
@@ -46,7 +46,7 @@ def storages_of_azure(
     what = "request for the metadata of the machine"
     request = Request(what, "metadata", "GET", COMPUTE, HEADERS)
     machine = decode(what, (yield from get_response(request)).body, dict)
-    address, audience = api_address(endpoint, machine.get("azEnvironment", PUBLIC))
+    address, audience = api_address(endpoint, machine.get("azEnvironment"))
     subscription = plain_text(machine.get("subscriptionId"), "[0-9a-f-]")
     if subscription is None:
         raise failure(what, "invalid", "it has no id of the subscription")

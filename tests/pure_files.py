@@ -20,7 +20,8 @@ TOUCHING = {
     "api": "daemon_client",
     "benchmark": "sweep_journal_file sweep_text throughput",
     "commands": """
-        _advise_series _context _daemon _exclusive _explain_remote _interrupt _log_options _options
+        _advise_series _context _daemon _exclusive _explain_remote _file_storages _interrupt _log_options
+        _options
         _prometheus _provision _recent _verify_report advise
         catalog check check_config detect discover
         doctor ebs_statistics explain identify judge limits once open_events probe record replay
@@ -34,6 +35,7 @@ TOUCHING = {
     "ebs": "client helper nvme",
     "events": "data_writes helper opened opening request_sampler source",
     "exchange": "transport",
+    "file_storages": "read_mounted",
     "fio": "process raw_device runner sandbox scratch_file",
     "history": "machine_limit",
     "limits": "catalog limits_text machine_tables machine_text",

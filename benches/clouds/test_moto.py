@@ -4,6 +4,7 @@ The volumes are random. The metadata service is the test's own, made from the EC
 credentials of moto's STS: moto's own has constant credentials, which moto itself rejects.
 """
 
+import contextlib
 import json
 import random
 import subprocess
@@ -22,15 +23,16 @@ pytestmark = pytest.mark.alone  # one server for all tests
 
 REGION = "eu-central-1"
 PORT = 5000
+LENIENT_PORT = 5001
 ENDPOINT = f"http://127.0.0.1:{PORT}"
 SEED = 20261123
 ROLE = "disksla"
 GP3 = {"VolumeType": "gp3", "Size": 200, "Iops": 4000, "Throughput": 250}
 
 
-def policy(action: str, **others: Any) -> str:
+def policy(*actions: str, **others: Any) -> str:
     others = others or {"Resource": "*"}
-    statement = {"Effect": "Allow", "Action": action, **others}
+    statement = {"Effect": "Allow", "Action": actions, **others}
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
@@ -111,9 +113,25 @@ class Cloud:
 @pytest.fixture(scope="module")
 def moto(namespace: Namespace, moto_environment: Path) -> Iterator[Moto]:
     """Yield a server that checks every signature and every policy."""
-    program = (moto_environment / "bin" / "moto_server", "-H", "127.0.0.1", "-p", str(PORT))
+    with running(namespace, moto_environment, PORT) as made:
+        set_up(made)
+        enforce(namespace)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def lenient(namespace: Namespace, moto_environment: Path) -> Iterator[Moto]:
+    """Yield a server that checks nothing: moto rejects every signature of a GET with a query."""
+    with running(namespace, moto_environment, LENIENT_PORT) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def running(namespace: Namespace, moto_environment: Path, port: int) -> Iterator[Moto]:
+    program = (moto_environment / "bin" / "moto_server", "-H", "127.0.0.1", "-p", str(port))
     python = moto_environment / "bin" / "python"
-    session = (python, Path(__file__).with_name("boto_session.py"), ENDPOINT, REGION)
+    endpoint = f"http://127.0.0.1:{port}"
+    session = (python, Path(__file__).with_name("boto_session.py"), endpoint, REGION)
     with (
         subprocess.Popen(
             namespace.inside(*program), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -123,11 +141,8 @@ def moto(namespace: Namespace, moto_environment: Path) -> Iterator[Moto]:
         ) as process,
     ):
         try:
-            made = Moto(process)
-            assert eventually(lambda: is_up(namespace), 60), "moto did not start"
-            set_up(made)
-            enforce(namespace)
-            yield made
+            assert eventually(lambda: is_up(namespace, endpoint), 60), "moto did not start"
+            yield Moto(process)
         finally:
             for each in (process, server):
                 each.terminate()
@@ -138,8 +153,8 @@ def curl(namespace: Namespace, *arguments: str) -> int:
     return subprocess.run(command, check=False).returncode
 
 
-def is_up(namespace: Namespace) -> bool:
-    return curl(namespace, f"{ENDPOINT}/moto-api/") == 0
+def is_up(namespace: Namespace, endpoint: str) -> bool:
+    return curl(namespace, f"{endpoint}/moto-api/") == 0
 
 
 def enforce(namespace: Namespace) -> None:
@@ -166,13 +181,13 @@ def set_up(moto: Moto) -> None:
     moto.keys = [key["AccessKeyId"], key["SecretAccessKey"]]
 
 
-def permit(moto: Moto, action: str) -> None:
+def permit(moto: Moto, *actions: str) -> None:
     moto.call(
         "iam",
         "put_role_policy",
         RoleName=ROLE,
         PolicyName="disksla",
-        PolicyDocument=policy(action),
+        PolicyDocument=policy(*actions),
     )
 
 
@@ -294,7 +309,7 @@ def test_rejected_credentials(cloud: Cloud, name: str) -> None:
     ended = cloud.detect()
     assert ended.status == 1
     assert ended.reasons == [("api", "denied")]
-    assert "EC2 rejected the credentials of role disksla (AuthFailure)" in ended.output
+    assert "AWS rejected the credentials of role disksla (AuthFailure)" in ended.output
     assert ended.file["machine"] == {"type": "m5.large"}
 
 
@@ -306,6 +321,103 @@ def test_instance_without_a_role(cloud: Cloud) -> None:
     ended = without.detect()
     assert ended.reasons == [("api", "not_found")]
     assert "give it an instance profile that permits ec2:DescribeVolumes" in ended.output
+
+
+def efs(moto: Moto, **values: Any) -> str:
+    """Return the source by which a new file system is mounted."""
+    token = f"t{len(moto.call('efs', 'describe_file_systems')['FileSystems'])}"
+    made = moto.call("efs", "create_file_system", CreationToken=token, **values)
+    return f"{made['FileSystemId']}.efs.{REGION}.amazonaws.com:/"
+
+
+def fsx(moto: Moto, kind: str, gib: int, **configuration: Any) -> str:
+    subnets = moto.call("ec2", "describe_subnets")["Subnets"]
+    made = moto.call(
+        "fsx",
+        "create_file_system",
+        FileSystemType=kind,
+        StorageCapacity=gib,
+        SubnetIds=[subnets[0]["SubnetId"]],
+        **configuration,
+    )
+    return f"{made['FileSystem']['FileSystemId']}.fsx.{REGION}.amazonaws.com:/a"
+
+
+def detect_mounted(cloud: Cloud, directory: Path, *sources: str) -> tuple[Any, dict[str, Any]]:
+    """Return what is found where these file systems are mounted, and their entries."""
+    (directory / "1").mkdir(parents=True, exist_ok=True)
+    lines = (
+        f"{number} 1 0:{number} / /mnt/{number} rw - nfs4 {source} rw\n"
+        for number, source in enumerate(sources)
+    )
+    (directory / "1" / "mountinfo").write_text("".join(lines))
+    lenient = f"--endpoint=efs=http://127.0.0.1:{LENIENT_PORT}"
+    fsx = f"--endpoint=fsx={ENDPOINT}"
+    ended = cloud.detect(f"--path.procfs={directory}", lenient, fsx)
+    entries = {
+        each["match"]["mountpoint"]: {key: each[key] for key in each if key != "match"}
+        for each in ended.file["disks"]
+        if "mountpoint" in each["match"]
+    }
+    return ended, entries
+
+
+def test_file_systems_are_found(cloud: Cloud, lenient: Moto, tmp_path: Path) -> None:
+    lustre = {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 250}
+    openzfs = {"DeploymentType": "SINGLE_AZ_1", "ThroughputCapacity": 128}
+    provisioned = {"ThroughputMode": "provisioned", "ProvisionedThroughputInMibps": 12.5}
+    sources = (
+        efs(lenient),
+        efs(lenient, ThroughputMode="elastic"),
+        efs(lenient, **provisioned),
+        fsx(cloud.moto, "LUSTRE", 1200, LustreConfiguration=lustre),
+        fsx(cloud.moto, "OPENZFS", 64, OpenZFSConfiguration=openzfs),
+        "nas.example.com:/export",
+    )
+    efs(lenient)  # that is not mounted
+    permit(cloud.moto, "ec2:DescribeVolumes", "fsx:DescribeFileSystems")
+    ended, entries = detect_mounted(cloud, tmp_path, *sources)
+    assert ended.status == 0, ended.output
+    assert entries == {
+        "/mnt/0": {"api_type": "efs", "size": "1B", "options": {"mode": "bursting"}},
+        "/mnt/1": {
+            "api_type": "efs",
+            "size": "1B",
+            "options": {"mode": "elastic", "region": REGION},
+        },
+        "/mnt/2": {
+            "api_type": "efs",
+            "size": "1B",
+            "bandwidth": "13107200B/s",
+            "options": {"mode": "provisioned"},
+        },
+        "/mnt/3": {
+            "api_type": "fsx-lustre",
+            "size": "1200GiB",
+            "options": {"deployment": "persistent-250"},
+        },
+        "/mnt/4": {"api_type": "fsx-openzfs", "size": "64GiB", "bandwidth": "128MB/s"},
+    }
+
+
+def test_denied_permission_costs_one_file_system(
+    cloud: Cloud, lenient: Moto, tmp_path: Path
+) -> None:
+    denied = fsx(cloud.moto, "LUSTRE", 1200, LustreConfiguration={"DeploymentType": "SCRATCH_2"})
+    ended, entries = detect_mounted(cloud, tmp_path, denied, efs(lenient))
+    assert ended.status == 1
+    assert list(entries) == ["/mnt/1"]
+    assert ended.reasons == [("api", "denied")]
+    assert (
+        f" in {REGION} failed: fsx:DescribeFileSystems was denied"
+        " to role disksla; add it to the policy of the role\n"
+    ) in ended.output
+
+
+def test_file_system_that_is_gone(cloud: Cloud, lenient: Moto, tmp_path: Path) -> None:
+    efs(lenient)
+    ended, entries = detect_mounted(cloud, tmp_path, f"fs-0000.efs.{REGION}.amazonaws.com:/")
+    assert (ended.reasons, entries) == ([("api", "not_found")], {})
 
 
 def test_metadata_of_moto(namespace: Namespace, moto_environment: Path) -> None:

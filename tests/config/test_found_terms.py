@@ -65,6 +65,14 @@ def test_provider_may_repeat_what_people_say() -> None:
     )
 
 
+def test_file_storage_that_is_not_monitored_has_an_entry_all_the_same() -> None:
+    mounted = entry(mountpoint="/srv/share")
+    files = (file_with("api", mounted), file_with("metadata", mounted))
+    assert unused_entries(DISKS, Settings(), files) == ()
+    (of_people,) = unused_entries(DISKS, Settings(), (file_with("file", mounted),))
+    assert of_people.reason == "unmatched"
+
+
 def test_entry_that_can_apply_to_no_disk_is_shadowed() -> None:
     settings = Settings(
         disks=(

@@ -19,7 +19,17 @@ def test_parse_mountinfo_of_the_documented_example() -> None:
         "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\n"
     )
     assert parse_mountinfo(line) == (
-        Mount(98, 0, "/mnt1", "/mnt2", "/dev/root", "ext3", read_only=False, number=36),
+        Mount(
+            98,
+            0,
+            "/mnt1",
+            "/mnt2",
+            "/dev/root",
+            "ext3",
+            read_only=False,
+            number=36,
+            options="rw,errors=continue",
+        ),
     )
 
 

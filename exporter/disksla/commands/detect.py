@@ -3,8 +3,12 @@
 import argparse
 import datetime as dt
 import os
+import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from disksla.detection import (
     KUBERNETES,
@@ -17,12 +21,16 @@ from disksla.detection import (
     exchanges_of,
     terms_file,
 )
+from disksla.detection.file_storages import with_storage_entries
+from disksla.detection.findings import DetectionProblem
 from disksla.detection.openstack import OpenstackCredentials
 from disksla.detection.providers import WITH_CREDENTIALS_FILE
 from disksla.detection.service_account import DIRECTORY, read_account, read_names
 from disksla.errors import DiskslaError
 from disksla.exchange import Exchanges
 from disksla.exchange.transport import carry_out
+from disksla.file_storages import FileStorage
+from disksla.file_storages.read_mounted import read_file_storages
 from disksla.system import provider_of
 from disksla.system.log import error_lines
 from disksla.system.machine import read_dmi
@@ -38,7 +46,7 @@ _CLOUDS_FILE = "clouds.yaml"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add --provider, --credentials, --endpoint, --cinder, --path.procfs and --output."""
+    """Add --provider, --credentials, --endpoint, --cinder, --path.* and --output."""
     parser.add_argument(
         "--provider",
         choices=(*PROVIDERS, KUBERNETES),
@@ -57,7 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--endpoint",
         metavar="URL",
-        help="address of the API, such as that of a private endpoint (default: the public one)",
+        action="append",
+        default=[],
+        help="address of the API, such as that of a private endpoint (default: the public one);"
+        " with efs=, fsx= or file= before it, of EFS, FSx or Filestore",
     )
     parser.add_argument(
         "--cinder",
@@ -73,7 +84,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Roots().procfs,
         metavar="DIR",
-        help="for Kubernetes, mount point of the node's procfs (default: %(default)s)",
+        help="mount point of procfs, of whose mount table the volumes of Kubernetes and the file"
+        " storages are taken (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--path.rootfs",
+        dest="path_rootfs",
+        type=Path,
+        default=Roots().rootfs,
+        metavar="DIR",
+        help="root directory of the host, of which files of efs-utils and aznfs are read"
+        " (default: %(default)s)",
     )
     parser.add_argument(
         "--output",
@@ -94,9 +115,12 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return _INCOMPLETE
     now = dt.datetime.now(dt.UTC)
-    detected = carry_out(_exchanges(provider, arguments, now), _WITHIN_S)
+    storages, unknown = _file_storages(provider, arguments)
+    detected = carry_out(_exchanges(provider, arguments, now, storages), _WITHIN_S)
+    detected = replace(detected, problems=(*detected.problems, *unknown))
     last = _last(arguments.output) if arguments.output is not None else None
-    content = encode_terms_file(terms_file(detected, last, now))
+    file = with_storage_entries(terms_file(detected, last, now), detected, last)
+    content = encode_terms_file(file)
     if arguments.output is None:
         sys.stdout.write(content.decode())
     else:
@@ -106,17 +130,38 @@ def run(arguments: argparse.Namespace) -> int:
     return _INCOMPLETE if detected.problems else 0
 
 
+def _file_storages(
+    provider: str, arguments: argparse.Namespace
+) -> tuple[tuple[FileStorage, ...], tuple[DetectionProblem, ...]]:
+    """Return the file storages that are mounted, and why some are not known."""
+    if provider == KUBERNETES:  # it has no credentials to ask for them
+        return (), ()
+    try:
+        found, unknown = read_file_storages(
+            Roots(procfs=arguments.path_procfs, rootfs=arguments.path_rootfs), provider
+        )
+    except OSError as error:
+        found, unknown = (), (f"cannot read the mount table: {error.strerror}",)
+    return found, tuple(DetectionProblem("metadata", "not_found", why) for why in unknown)
+
+
 def _exchanges(
-    provider: str, arguments: argparse.Namespace, now: dt.datetime
+    provider: str,
+    arguments: argparse.Namespace,
+    now: dt.datetime,
+    storages: tuple[FileStorage, ...],
 ) -> Exchanges[Detected]:
     """Return what is to be asked. Raise DiskslaError."""
-    endpoint = _endpoint(arguments.endpoint)
+    endpoints = _endpoints(arguments.endpoint)
     if provider == KUBERNETES:
+        endpoint = endpoints.get("")
         account = read_account(arguments.credentials or DIRECTORY, os.environ, endpoint)
         names = read_names(Roots(procfs=arguments.path_procfs))
         return detect_kubernetes(account, names, arguments.cinder)
     credentials = _credentials(provider, arguments.credentials)
-    return exchanges_of(provider, now=now, endpoint=endpoint, credentials=credentials)
+    return exchanges_of(
+        provider, now=now, endpoints=endpoints, credentials=credentials, storages=storages
+    )
 
 
 def _provider_of_machine() -> str | None:
@@ -144,16 +189,18 @@ def _credentials(provider: str, path: Path | None) -> OpenstackCredentials | Non
         return None
 
 
-def _endpoint(text: str | None) -> str | None:
-    """Return the address of the API without a slash at its end. Raise DiskslaError."""
-    if text is None:
-        return None
-    scheme, _, rest = text.partition("://")
-    if scheme not in {"http", "https"} or not rest.strip("/") or not text.isprintable():
-        raise DiskslaError(
-            f"found --endpoint '{text}'; expected an address such as https://ec2.example.com"
-        )
-    return text.rstrip("/")
+def _endpoints(texts: Sequence[str]) -> Mapping[str, str]:
+    """Return the addresses of APIs by name, without slashes at their end. Raise DiskslaError."""
+    found = {}
+    for text in texts:
+        named = re.fullmatch(r"(?:(efs|fsx|file)=)?(https?://.*[^/].*)", text)
+        if named is None or not text.isprintable():
+            raise DiskslaError(
+                f"found --endpoint '{text}'; expected an address such as https://ec2.example.com,"
+                " or efs=, fsx= or file= before it"
+            )
+        found[named[1] or ""] = named[2].rstrip("/")
+    return found
 
 
 def _last(path: Path) -> DetectedTermsFile | None:

@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from disksla.commands._context import HostContext, add_context_arguments, read_context
+from disksla.commands._file_storages import print_file_storages
+from disksla.commands._options import roots_of
 from disksla.config import in_order, unused_entries
 from disksla.console import SafeConsole, to_json
 from disksla.disks import Disk
@@ -32,6 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(to_json([known_document(host, disk) for disk in in_order(host.disks)]))
     else:
         _print(host)
+        print_file_storages(host, roots_of(arguments))
     return 0
 
 

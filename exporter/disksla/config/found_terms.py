@@ -51,7 +51,8 @@ def find_all(disks: Iterable[Disk], settings: Settings, terms_files: Iterable[Te
 
     It looks at each entry once, so the work grows with the number of entries and of disks, not
     with their product. What the provider says of a disk for which people have an entry is not
-    unused: theirs comes first.
+    unused: theirs comes first. Nor is what it says of a mount point: that is of a file storage,
+    which may be of a kind that is not monitored.
     """
     disks = tuple(disks)
     index, mounts = MatchIndex(disks), _device_by_mount(disks)
@@ -71,7 +72,7 @@ def find_all(disks: Iterable[Disk], settings: Settings, terms_files: Iterable[Te
         if has_matched[match]:
             if source not in {"api", "metadata"}:
                 unused.append(UnusedEntry(source, place, "shadowed", match.describe()))
-        else:
+        elif source not in {"api", "metadata"} or match.mountpoint is None:
             hint = _mount_hint(match, mounts)
             unused.append(UnusedEntry(source, place, "unmatched", match.describe(), hint))
     return Found(by_disk, tuple(unused))

@@ -6,6 +6,7 @@ type of any volume. Sources: the EC2 user guide (instance metadata), the EC2 API
 """
 
 import datetime as dt
+from collections.abc import Callable
 from functools import partial
 from xml.etree import ElementTree as ET
 
@@ -88,6 +89,7 @@ _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired"}
 _REJECTED = {
     "AuthFailure",
     "InvalidClientTokenId",
+    "InvalidSignatureException",
     "SignatureDoesNotMatch",
     "UnrecognizedClientException",
 }
@@ -106,7 +108,9 @@ class _RoleCredentials(msgspec.Struct, frozen=True):
     Token: str
 
 
-class _Role(msgspec.Struct, frozen=True):
+class Role(msgspec.Struct, frozen=True):
+    """The role of the instance."""
+
     name: str
     credentials: AwsCredentials
 
@@ -117,13 +121,9 @@ def detect_aws(endpoint: str | None, now: dt.datetime) -> Exchanges[Detected]:
 
 
 def _metadata() -> Exchanges[Metadata[_Instance]]:
-    what = "request for a metadata token"
-    ttl = {"x-aws-ec2-metadata-token-ttl-seconds": _TOKEN_SECONDS}
-    request = Request(what, "metadata", "PUT", f"{_METADATA}/api/token", ttl)
-    response = yield from get_response(request, _ABOUT_METADATA)
-    token = text_in(what, response.body, "[!-~]", _OTHER_CLOUD)
+    token = yield from metadata_token()
     instance_id = yield from _value(token, "instance-id")
-    region = yield from _value(token, "placement/region")
+    region = yield from region_of(token)
     instance = _Instance(instance_id, region, token)
     try:
         return Metadata(instance, (yield from _value(token, "instance-type", "[a-z0-9.-]")))
@@ -133,6 +133,20 @@ def _metadata() -> Exchanges[Metadata[_Instance]]:
         return Metadata(instance, problems=(problem("metadata", error),))
 
 
+def metadata_token() -> Exchanges[str]:
+    """Return a token of the metadata service."""
+    what = "request for a metadata token"
+    ttl = {"x-aws-ec2-metadata-token-ttl-seconds": _TOKEN_SECONDS}
+    request = Request(what, "metadata", "PUT", f"{_METADATA}/api/token", ttl)
+    response = yield from get_response(request, _ABOUT_METADATA)
+    return text_in(what, response.body, "[!-~]", _OTHER_CLOUD)
+
+
+def region_of(token: str) -> Exchanges[str]:
+    """Return the region of the instance."""
+    return (yield from _value(token, "placement/region"))
+
+
 def _value(token: str, path: str, characters: str = "[a-z0-9-]") -> Exchanges[str]:
     what = f"request for {path}"
     response = yield from get_response(_get(path, token, what), _ABOUT_METADATA)
@@ -140,22 +154,24 @@ def _value(token: str, path: str, characters: str = "[a-z0-9-]") -> Exchanges[st
 
 
 def _api(endpoint: str | None, now: dt.datetime, instance: _Instance) -> Exchanges[Listing]:
-    url = f"{endpoint or _endpoint(instance.region)}/"
+    url = f"{endpoint or public_endpoint('ec2', instance.region)}/"
 
-    def volumes(role: _Role) -> Exchanges[list[ET.Element]]:
+    def volumes(role: Role) -> Exchanges[list[ET.Element]]:
         return pages(_ACTION, partial(_page, url, now, instance, role), _MOST_PAGES)
 
-    items = yield from authorized(partial(_role, instance.token), volumes)
+    items = yield from authorized(partial(role_of, instance.token), volumes)
     attached = [item for item in items if _is_attached(item, instance.id)]
     return (yield from each_disk(attached, _disk))
 
 
-def _endpoint(region: str) -> str:
+def public_endpoint(service: str, region: str) -> str:
+    """Return the address of an API, by the first word of its host."""
     domains = (name for start, name in _DOMAINS.items() if region.startswith(start))
-    return f"https://ec2.{region}.{next(domains, 'amazonaws.com')}"
+    return f"https://{service}.{region}.{next(domains, 'amazonaws.com')}"
 
 
-def _role(token: str) -> Exchanges[_Role]:
+def role_of(token: str) -> Exchanges[Role]:
+    """Return the role of the instance, with its credentials."""
     what, path = "request for the role of the instance", "iam/security-credentials/"
     response = yield from get_response(_get(path, token, what), _NO_ROLE)
     name = text_in(what, response.body, r"[\w+=,.@-]", _OTHER_CLOUD)
@@ -165,7 +181,7 @@ def _role(token: str) -> Exchanges[_Role]:
     secrets = (found.AccessKeyId, found.SecretAccessKey, found.Token)
     if not all(secret and secret.isascii() and secret.isprintable() for secret in secrets):
         raise failure(what, "invalid", _OTHER_CLOUD)
-    return _Role(name, AwsCredentials(*secrets))
+    return Role(name, AwsCredentials(*secrets))
 
 
 def _get(path: str, token: str, what: str) -> Request:
@@ -174,7 +190,7 @@ def _get(path: str, token: str, what: str) -> Request:
 
 
 def _page(
-    url: str, now: dt.datetime, instance: _Instance, role: _Role, mark: str
+    url: str, now: dt.datetime, instance: _Instance, role: Role, mark: str
 ) -> Exchanges[tuple[list[ET.Element], str]]:
     """Return the volumes of one page, and the token of the next."""
     values = [
@@ -200,19 +216,29 @@ def _page(
 def _classify(role: str, response: Response) -> tuple[ExchangeReason, str] | None:
     """Return why EC2 rejected a request, by the code of its error."""
     code = _error_code(response.body)
+    return why_rejected(code, role, "ec2:DescribeVolumes", partial(check_clock, _ACTION, response))
+
+
+def why_rejected(
+    code: str, role: str, permission: str, check: Callable[[], None]
+) -> tuple[ExchangeReason, str] | None:
+    """Return why AWS rejected a request, by the code of its error; None for other codes.
+
+    `check` raises ExchangeError if the clock explains it.
+    """
     if code in _DENIED:
         return "denied", (
-            f"ec2:DescribeVolumes was denied to role {role}; add it to the policy of the role"
+            f"{permission} was denied to role {role}; add it to the policy of the role"
         )
     if code in _THROTTLED:
         return "throttled", (
-            "EC2 limits the requests of this account; they are repeated at the next run"
+            "AWS limits the requests of this account; they are repeated at the next run"
         )
     if code in _EXPIRED | _REJECTED:
-        check_clock(_ACTION, response)
+        check()
         is_old = code in _EXPIRED
         return "expired" if is_old else "denied", (
-            f"EC2 rejected the credentials of role {role} ({code}); see that the role exists and"
+            f"AWS rejected the credentials of role {role} ({code}); see that the role exists and"
             " that its session was not revoked"
         )
     return None

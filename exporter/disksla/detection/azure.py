@@ -44,7 +44,7 @@ from disksla.exchange import (
 )
 from disksla.units import GIB, MB
 
-_COMPUTE = f"http://{LINK_LOCAL}/metadata/instance/compute?api-version=2021-12-13"
+COMPUTE = f"http://{LINK_LOCAL}/metadata/instance/compute?api-version=2021-12-13"
 _TOKEN = f"http://{LINK_LOCAL}/metadata/identity/oauth2/token"
 _PUBLIC = "AzurePublicCloud"
 _ENDPOINTS = {
@@ -53,7 +53,7 @@ _ENDPOINTS = {
     "AzureChinaCloud": "https://management.chinacloudapi.cn",
 }
 """Of the API by the name of the cloud (`azEnvironment`). Tokens are issued for one of them."""
-_HEADERS = {"metadata": "true"}
+HEADERS = {"metadata": "true"}
 _LOCAL = "Local"
 _NO_TOKEN = {400, 404}
 """Statuses of the token service if the machine has no identity."""
@@ -99,7 +99,7 @@ def detect_azure(endpoint: str | None) -> Exchanges[Detected]:
 
 def _metadata() -> Exchanges[Metadata[_Machine]]:
     what = "request for the metadata of the machine"
-    request = Request(what, "metadata", "GET", _COMPUTE, _HEADERS)
+    request = Request(what, "metadata", "GET", COMPUTE, HEADERS)
     response = yield from get_response(request, _ABOUT_METADATA)
     compute = decode(what, response.body, dict)
     storage = part_of(what, compute, "storageProfile")
@@ -157,25 +157,30 @@ def _attached(what: str, slot: str | None, item: Any) -> list[_AttachedDisk]:
 
 
 def _api(endpoint: str | None, machine: _Machine) -> Exchanges[Listing]:
-    name = plain_text(machine.environment, "[A-Za-z0-9]") or ""
+    address, audience = api_address(endpoint, machine.environment)
+
+    def resources(token: str) -> Exchanges[Listing]:
+        return each_disk(machine.disks, partial(_resource, address, token))
+
+    return (yield from authorized(partial(access_token, audience), resources))
+
+
+def api_address(endpoint: str | None, environment: Any) -> tuple[str, str]:
+    """Return the address of the API of a cloud, and for whom tokens are issued there."""
+    name = plain_text(environment or _PUBLIC, "[A-Za-z0-9]") or ""
     of_cloud = _ENDPOINTS.get(name, endpoint)
     if of_cloud is None:
         why = f"the address of the API in the cloud '{name}' is not known; give it by --endpoint"
         raise failure("request for the disks", "not_found", why)
     address = endpoint or of_cloud
-    audience = address if address in _ENDPOINTS.values() else of_cloud
-
-    def resources(token: str) -> Exchanges[Listing]:
-        return each_disk(machine.disks, partial(_resource, address, token))
-
-    return (yield from authorized(partial(_access_token, f"{audience}/"), resources))
+    return address, f"{address if address in _ENDPOINTS.values() else of_cloud}/"
 
 
-def _access_token(audience: str) -> Exchanges[str]:
+def access_token(audience: str) -> Exchanges[str]:
     """Return a token of the managed identity; without one, the service answers 400."""
     what = "request for a token of the managed identity"
     query = query_string((("api-version", "2018-02-01"), ("resource", audience)))
-    request = Request(what, "metadata", "GET", f"{_TOKEN}?{query}", _HEADERS)
+    request = Request(what, "metadata", "GET", f"{_TOKEN}?{query}", HEADERS)
     response = yield from get_response(
         request,
         classify=lambda response: (

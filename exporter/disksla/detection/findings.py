@@ -52,6 +52,8 @@ class CloudDisk(msgspec.Struct, frozen=True):
     """None for that of the machine."""
     is_handle: bool = False
     """`volume` is the handle of a CSI driver of Kubernetes, not the provider's key."""
+    is_mount_point: bool = False
+    """It is a file storage, and `volume` is where it is mounted."""
 
 
 class PersistentVolume(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -101,6 +103,8 @@ class Detected(msgspec.Struct, frozen=True):
     problems: tuple[DetectionProblem, ...] = ()
     volumes: tuple[PersistentVolume, ...] = ()
     """Of the node, in Kubernetes."""
+    file_storages: Listing = Listing(())
+    """Those that are mounted; `incomplete` has the mount points of those that did not answer."""
 
 
 def detect(

@@ -29,10 +29,11 @@ _METADATA_NAMES_TYPES_AS_THE_API = {"azure"}
 
 
 class _Match(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One of both is set."""
+    """One of them is set."""
 
     volume: str | None = None
     volume_handle: str | None = None
+    mountpoint: str | None = None
 
 
 class _DiskTerms(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -83,12 +84,12 @@ def terms_file(
         named = {disk.volume for disk in listing.disks}
         others = () if metadata is None else _complete(metadata)
         found = (*listing.disks, *(disk for disk in others if disk.volume not in named))
-        return _file(detected, "api", tuple(map(_entry, found)), now)
+        return _file(detected, "api", tuple(map(entry_of, found)), now)
     if last is not None and last.source == "api":
         return _kept(detected, last, _agreeing(detected, last), now)
     if metadata is not None or not detected.problems:
         found = () if metadata is None else _complete(metadata)
-        return _file(detected, "metadata", tuple(map(_entry, found)), now)
+        return _file(detected, "metadata", tuple(map(entry_of, found)), now)
     if last is not None:
         return _kept(detected, last, last.disks, now)
     attempt = _file(detected, "metadata", (), now)
@@ -124,7 +125,7 @@ def _agreeing(detected: Detected, last: DetectedTermsFile) -> tuple[_DiskTerms, 
     entries = {entry.match.volume: entry for entry in last.disks}
     found = []
     for disk in detected.metadata.disks:
-        fresh, entry = _entry(disk), entries.get(disk.volume)
+        fresh, entry = entry_of(disk), entries.get(disk.volume)
         same_type = (
             detected.provider not in _METADATA_NAMES_TYPES_AS_THE_API
             or entry is None
@@ -163,9 +164,11 @@ def _file(
     )
 
 
-def _entry(disk: CloudDisk) -> _DiskTerms:
+def entry_of(disk: CloudDisk) -> _DiskTerms:
+    """Return the entry of a disk or file storage."""
+    key = "volume_handle" if disk.is_handle else "mountpoint" if disk.is_mount_point else "volume"
     return _DiskTerms(
-        match=_Match(volume_handle=disk.volume) if disk.is_handle else _Match(disk.volume),
+        match=_Match(**{key: disk.volume}),
         provider=disk.provider,
         api_type=disk.api_type,
         size=_quantity(disk.size_bytes, {"GiB": GIB}),

@@ -30,9 +30,9 @@ from disksla.exchange import (
     plain_text,
 )
 
-_ENDPOINT = "https://compute.api.cloud.yandex.net"
+ENDPOINT = "https://compute.api.cloud.yandex.net"
 _NAME = "[A-Za-z0-9._-]"
-_NO_ACCOUNT = (
+NO_ACCOUNT = (
     "this instance has no service account; give it one with the role compute.viewer on its folder"
 )
 
@@ -40,10 +40,11 @@ _NO_ACCOUNT = (
 def detect_yandex(endpoint: str | None) -> Exchanges[Detected]:
     """Return the disks of this instance; `endpoint` replaces the address of the API."""
     service = "Yandex Compute Cloud"
-    return detect("yandex", service, _metadata(), partial(_api, endpoint or _ENDPOINT))
+    return detect("yandex", service, id_of_instance(), partial(_api, endpoint or ENDPOINT))
 
 
-def _metadata() -> Exchanges[Metadata[str]]:
+def id_of_instance() -> Exchanges[Metadata[str]]:
+    """Return the id of this instance."""
     what = "request for the id of the instance"
     body = yield from get_metadata(what, "instance/id")
     return Metadata(text_in(what, body, _NAME, "it is not an id"))
@@ -52,12 +53,12 @@ def _metadata() -> Exchanges[Metadata[str]]:
 def _api(endpoint: str, instance_id: str) -> Exchanges[Listing]:
     def disks(token: str) -> Exchanges[Listing]:
         what = "request for the instance"
-        body = yield from _get(endpoint, token, what, f"instances/{instance_id}")
+        body = yield from get_of_api(endpoint, token, what, f"instances/{instance_id}")
         instance = decode(what, body, dict)
         attached = (instance.get("bootDisk"), *items_of(instance.get("secondaryDisks")))
         return (yield from each_disk(attached, partial(_disk, endpoint, token)))
 
-    return (yield from authorized(partial(access_token, _NO_ACCOUNT), disks))
+    return (yield from authorized(partial(access_token, NO_ACCOUNT), disks))
 
 
 def _disk(endpoint: str, token: str, item: Any) -> Exchanges[CloudDisk]:
@@ -65,13 +66,15 @@ def _disk(endpoint: str, token: str, item: Any) -> Exchanges[CloudDisk]:
     attached = convert(what, item, dict)
     disk_id = needed_text(what, attached.get("diskId"), _NAME, why)
     what = f"request for disk {disk_id}"
-    found = decode(what, (yield from _get(endpoint, token, what, f"disks/{disk_id}")), dict)
+    body = yield from get_of_api(endpoint, token, what, f"disks/{disk_id}")
+    found = decode(what, body, dict)
     api_type = needed_text(what, found.get("typeId"), _NAME, "it has no type")
     volume = plain_text(attached.get("deviceName"), _NAME) or disk_id
     return CloudDisk(volume, api_type, size_bytes=amount(found.get("size")))
 
 
-def _get(endpoint: str, token: str, what: str, path: str) -> Exchanges[bytes]:
+def get_of_api(endpoint: str, token: str, what: str, path: str) -> Exchanges[bytes]:
+    """Return what the API has at a path."""
     denied = (
         "permission was denied to the service account; give it the role compute.viewer on the"
         " folder of the instance"

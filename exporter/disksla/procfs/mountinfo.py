@@ -32,6 +32,8 @@ class Mount(NamedTuple):
     """Mount ID, as `mnt_id` in /proc/<pid>/fdinfo."""
     subvolume: str = "/"
     """Path of the subvolume of btrfs that `root` is in; / for other file systems."""
+    options: str = ""
+    """Those of the file system, with commas between them, as the kernel writes them."""
 
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
@@ -68,6 +70,7 @@ def _parse_line(line: str) -> Mount | None:
             read_only="ro" in {*fields[5].split(","), *origin[-1].split(",")},
             number=int(fields[0]),
             subvolume=_subvolume(origin[-1]),
+            options=" ".join(origin[2:]),
         )
     except ValueError:
         return None

@@ -12,8 +12,8 @@ class Roots(msgspec.Struct, frozen=True):
     sysfs: Path = Path("/sys")
     udev_data: Path = Path("/run/udev/data")
     rootfs: Path = Path("/")
-    """The host's root directory; of it, only files of kubelet are read, and the names of those in
-    /var/log/containers."""
+    """The host's root directory; of it, only files of kubelet, efs-utils and aznfs and /etc/fstab
+    are read, and the names of those in /var/log/containers."""
 
     @property
     def mountinfo(self) -> Path:

@@ -20,9 +20,8 @@ TOUCHING = {
     "api": "daemon_client",
     "benchmark": "sweep_journal_file sweep_text throughput",
     "commands": """
-        _advise_series _context _daemon _exclusive _explain_remote _file_storages _interrupt _log_options
-        _options
-        _prometheus _provision _recent _verify_report advise
+        _advise_series _context _daemon _exclusive _explain_remote _file_storages _interrupt
+        _log_options _options _prometheus _provision _recent _verify_report advise
         catalog check check_config detect discover
         doctor ebs_statistics explain identify judge limits once open_events probe record replay
         report serve sweep top verify watch

@@ -154,7 +154,8 @@ def test_any_counters_are_read_exactly(
     operation = " ".join(map(str, numbers))
     text = (
         f"{HEAD}\tnews:{unknown}\t1\n\tbytes:\t0 0 0 0 {read_bytes} {written_bytes} 0 0 9\n"
-        f"\t READ: {operation}\n\t WRITE: 0 0 0 0 0 0 0 0\n\t 71: 3 0 0 0 0 0 0 0\n"
+        f"\tper-op statistics\n\t READ: {operation}\n\t WRITE: 0 0 0 0 0 0 0 0\n"
+        "\t 71: 3 0 0 0 0 0 0 0\n"
     )
     found = parse_mountstats(text, {"/data": "a"})
     if numbers[0] + 3 >= 2**63:

@@ -14,7 +14,7 @@ from disksla.config import in_order, unused_entries
 from disksla.console import SafeConsole, to_json
 from disksla.disks import Disk
 from disksla.limits.limits_text import limits_document
-from disksla.units import format_bandwidth, format_count, format_size
+from disksla.units import format_bandwidth, format_count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +86,7 @@ def _row(host: HostContext, disk: Disk) -> list[Text]:
     rates = assignment.limits.rates
     return [
         Text(disk.name),
-        Text(format_size(disk.size_bytes)),
+        Text(disk.size_text),
         _cell(disk.model, *_identity(disk)),
         _cell(assignment.title, assignment.said_by(time.time()), ", ".join(disk.mount_points)),
         _limit_cell(rates.read_iops, rates.read_bytes_per_second),

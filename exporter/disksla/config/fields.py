@@ -72,6 +72,16 @@ DeviceName = Annotated[
     ),
 ]
 
+DeviceOrMountName = Annotated[
+    str,
+    pattern(
+        "a kernel name such as vda, a logical volume or an NFS mount such as fs1:/export (for"
+        " links in /dev/disk, use by_id)",
+        r"(?!disk/)[^\s/]+(/[^\s/]+|:/\S*)?",
+        prefix="/dev/",
+    ),
+]
+
 
 def _parse_link(text: str) -> str:
     """Return the name of a link in /dev/disk/by-id, or disk/DIRECTORY/NAME of another one."""

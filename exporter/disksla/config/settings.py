@@ -15,6 +15,7 @@ from disksla.config.fields import (
     CRONTAB,
     AbsolutePath,
     DeviceName,
+    DeviceOrMountName,
     DiskSize,
     IdName,
     Iops,
@@ -78,7 +79,7 @@ class DiscoverySettings(Strict, frozen=True):
 class DiskMatch(Strict, frozen=True):
     """The disks of an entry; all keys that are set must match."""
 
-    device: DeviceName | None = None
+    device: DeviceOrMountName | None = None
     serial: Text | None = None
     volume: Text | None = None
     """The provider's key of the volume (`Disk.volume`)."""
@@ -236,8 +237,9 @@ class ProbeEntry(Strict, frozen=True):
         return self.kind == "write-latency" or self.target == "file"
 
     def covers(self, device: str) -> bool:
-        """Return whether a monitored disk is to be probed."""
-        return self.disks == "all" or device in self.disks
+        """Return whether a monitored disk is to be probed; a mount never is."""
+        is_mount = ":/" in device  # a probe of a shared storage would use what others pay for
+        return not is_mount and (self.disks == "all" or device in self.disks)
 
 
 class MetricsSettings(Strict, frozen=True):

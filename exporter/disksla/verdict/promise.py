@@ -35,7 +35,10 @@ def is_below_promise(windows: Sequence[Interval], limits: Limits, tolerance: flo
     """Return whether a load that the promise applies to was served below it in these windows.
 
     `windows` are those of a second or more, each with the most data writes that it may have.
+    Limits that others share are not promised to one of them.
     """
+    if limits.shared_by is not None:
+        return False
     if not limits.promise_charges or not all(each.inflight for each in windows):
         return False
     # Two in a row without completions: a limiter with long windows may be at work.

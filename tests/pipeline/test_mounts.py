@@ -6,8 +6,12 @@ from itertools import pairwise
 import msgspec
 import pytest
 
+from disksla.api.credits_document import credits_document
 from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
+from disksla.history.machine_limit import machine_limit
+from disksla.history.sentences import explain
+from disksla.history.summary import summary_of_slots
 from disksla.pipeline.snapshot import DiskSnapshot, take_snapshot
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import window_records
@@ -289,11 +293,14 @@ def test_efs_credits_fall_by_what_this_client_uses_above_the_baseline() -> None:
     client = NfsClient(Export(), settings=with_terms("aws.efs", 10 * GIB, mode="bursting"))
     full = disk(client).credits
     run(client, paced("READ", 300, 256 * KIB), 10)
+    run(client, lambda *_: None, 5)
     (now,) = disk(client).credits
-    used = 300 * 256 * KIB * 10 / 3 - 10 * 10 / 1024 * 50 * MIB
+    used = 300 * 256 * KIB * 10 / 3 - 15 * 10 / 1024 * 50 * MIB
     assert full == () or now.upper_credits <= full[0].upper_credits
     assert now.upper_credits == pytest.approx(2308974418330 - used, rel=1e-4)
     assert now.lower_credits == 0
+    assert now.estimate_credits == now.upper_credits
+    assert "shared by all clients: at most 100 %" in credits_document(now).describe()
     assert "throttled" not in verdict_s(client)
 
 
@@ -383,3 +390,34 @@ def test_a_row_of_a_disk_is_no_terms_of_a_mount_and_the_size_must_be_said() -> N
     elastic = disk(NfsClient(Export(), settings=with_terms("aws.efs", mode="elastic"))).assignment
     assert elastic.problem is None
     assert elastic.limits.rates.read_iops
+
+
+def said(client: NfsClient) -> str:
+    """Return what is said of the last seconds."""
+    assignment = client.machine.state.monitored[NAME].assignment
+    slots = client.history.disks[NAME].seconds()[-8:]
+    summary = summary_of_slots(slots, charges=assignment.limits.promise_charges)
+    return " ".join(explain(summary, assignment, machine_limit(client.machine.state, NAME)))
+
+
+def test_a_limit_that_others_share_is_said_to_be_shared() -> None:
+    client = NfsClient(Export(), settings=with_terms("aws.efs", 1 * TIB, mode="bursting"))
+    run(client, paced("WRITE", 19, MIB), 12)
+    words = said(client)
+    assert "this machine used 38 % of a limit that is shared by all clients of the file" in words
+    assert "promise" not in words
+    assert "Nothing was wrong" not in words
+
+
+def test_a_shared_limit_that_this_machine_reaches_alone() -> None:
+    client = NfsClient(Export(), settings=with_terms("aws.efs", 1 * TIB, mode="bursting"))
+    run(client, paced("WRITE", 50 * 16, 64 * KIB), 15)
+    words = said(client)
+    assert "throttled at its limit of" in words
+    assert "shared by all clients of the file system; this machine alone reached it" in words
+
+
+def test_the_limit_of_one_client_is_said() -> None:
+    client = NfsClient(Export(), settings=with_terms("aws.efs", 7 * TIB, mode="bursting"))
+    run(client, paced("WRITE", 500, MIB, depth=16), 15)
+    assert "throttled at what one client of the file storage may get" in said(client)

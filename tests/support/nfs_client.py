@@ -5,6 +5,7 @@ from pathlib import Path
 
 from disksla.config.settings import Settings
 from disksla.disks.nfs_mounts import nfs_disks
+from disksla.history.history import History
 from disksla.pipeline.tick import Tick
 from disksla.procfs.mountinfo import parse_mountinfo
 from disksla.procfs.mountstats import parse_mountstats
@@ -94,6 +95,7 @@ class NfsClient:
     def __init__(self, *exports: Export, settings: Settings | None = None) -> None:
         self.exports = list(exports)
         self.machine = Machine(settings=settings)
+        self.history = History()
         self.tick(disks=True)
 
     def mountinfo(self) -> str:
@@ -134,3 +136,4 @@ class NfsClient:
                 problems={f"mountstats:{name}": why for name, why in found.problems.items()},
             )
         )
+        self.history = self.history.after(machine.state)

@@ -59,7 +59,9 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
 
     def find(self, name: str) -> Disk:
         """Return the disk that a name means, as `find_disk`. Raise DiskslaError."""
-        if self.is_this_machine and name.startswith("/"):
+        # To look at a mount point may wait for its server without end.
+        is_mount = any(name in disk.mount_points for disk in self.disks if disk.is_mount)
+        if self.is_this_machine and name.startswith("/") and not is_mount:
             with contextlib.suppress(OSError):  # a link in /dev of a disk that udev does not know
                 name = os.path.realpath(name, strict=True)
             if not name.startswith("/dev/") and not os.path.lexists(name):

@@ -58,7 +58,7 @@ def known_document(host: HostContext, disk: Disk) -> dict[str, Any]:
 def _print(host: HostContext) -> None:
     console = SafeConsole()
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("disk", no_wrap=True)
+    table.add_column("disk", overflow="fold", max_width=28)
     table.add_column("size", no_wrap=True)
     table.add_column("model, serial, volume", overflow="fold")
     table.add_column("terms, mounts", overflow="fold")

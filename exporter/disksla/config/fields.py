@@ -72,6 +72,12 @@ DeviceName = Annotated[
     ),
 ]
 
+
+def is_mount_name(name: str) -> bool:
+    """Return whether a name is that of an NFS mount; no name of a block device has a colon."""
+    return ":/" in name
+
+
 DeviceOrMountName = Annotated[
     str,
     pattern(

@@ -205,7 +205,7 @@ def _limits_of_row(
     """Return the limits of an entry, notes on them, and why there are none if there are none."""
     try:
         row, provision = catalog[terms], provision_of(entry)
-        _require_kind(row, is_mount=is_mount)
+        require_kind(row, is_mount=is_mount)
         limits = (_limits_of_mount if is_mount else derive_limits)(row, size_bytes, provision)
     except DiskslaError as error:
         return NO_LIMITS, [], str(error)
@@ -283,7 +283,7 @@ def type_limits(assignments: Iterable[Assignment]) -> tuple[SharedLimits, ...]:
     )
 
 
-def _require_kind(row: Terms, *, is_mount: bool) -> None:
+def require_kind(row: Terms, *, is_mount: bool) -> None:
     """Raise DiskslaError for a file storage that is to be a disk, or a disk that is a mount."""
     if row.is_file_storage and not is_mount:
         raise DiskslaError(

@@ -21,6 +21,7 @@ from disksla.config.fields import (
     Iops,
     MountPoint,
     Regex,
+    is_mount_name,
 )
 from disksla.disks import PROBE_MAX_LOAD
 from disksla.limits import Caching
@@ -102,6 +103,14 @@ class DiskMatch(Strict, frozen=True):
         """Return the keys that are set, with their values."""
         values = msgspec.structs.asdict(self)
         return {key: value for key, value in values.items() if value is not None}
+
+    @property
+    def is_of_mount(self) -> bool | None:
+        """Whether it can only match mounts; False if only block devices, None if both."""
+        if self.device is not None:
+            return is_mount_name(self.device)
+        is_of_disk = self.serial or self.wwn or self.model or self.by_id
+        return False if is_of_disk else None
 
     def describe(self) -> str:
         """Return the keys that are set in words: 'serial a and model b'."""
@@ -238,8 +247,9 @@ class ProbeEntry(Strict, frozen=True):
 
     def covers(self, device: str) -> bool:
         """Return whether a monitored disk is to be probed; a mount never is."""
-        is_mount = ":/" in device  # a probe of a shared storage would use what others pay for
-        return not is_mount and (self.disks == "all" or device in self.disks)
+        if is_mount_name(device):  # a probe would use what others pay for
+            return False
+        return self.disks == "all" or device in self.disks
 
 
 class MetricsSettings(Strict, frozen=True):

@@ -9,7 +9,7 @@ from apscheduler.triggers.cron import CronTrigger
 
 from disksla.config.configuration import Configuration, ConfigurationText
 from disksla.config.fields import CATALOG_ID, CRONTAB
-from disksla.config.matching import machine_type_of, provision_of
+from disksla.config.matching import machine_type_of, provision_of, require_kind
 from disksla.config.settings import DiskEntry, Settings, detected_directory
 from disksla.config.terms_file import TermsFile
 from disksla.errors import DiskslaError
@@ -218,6 +218,8 @@ def _overrides(catalog: Catalog | None) -> Overrides:
             row = catalog[entry.terms]
             size_bytes = entry.size_bytes(binary_gb=row.binary_gb) or _LARGEST_DISK_BYTES
             try:
+                if entry.match.is_of_mount is not None:
+                    require_kind(row, is_mount=entry.match.is_of_mount)
                 derive_limits(row, size_bytes, provision_of(entry))
             except DiskslaError as error:
                 raise ValueError(str(error)) from error

@@ -406,7 +406,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_burst_credits",
-        "Burst credits left, as an estimate between the bounds, in the unit of resource: iops"
+        "Burst credits left, as an estimate between the bounds (of a file storage, whose other"
+        " clients use them, too, the upper bound), in the unit of resource: iops"
         " (I/Os), bytes, or service_seconds (seconds of service at the baseline). Absent if the"
         " terms have no burst.",
         credit_values(lambda level: level.estimate_credits),

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from disksla.api.credits_document import credits_document
+from disksla.commands.replay import replay
 from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.history.machine_limit import machine_limit
@@ -267,6 +269,19 @@ def test_ticks_with_mounts_are_recorded_and_their_windows_too() -> None:
     assert reading is not None
     tick = Tick(client.machine.clocks(), "", mounts={NAME: reading})
     assert msgspec.json.decode(msgspec.json.encode(tick), type=Tick) == tick
+
+
+def test_a_recording_is_replayed() -> None:
+    """EFS at its baseline by a simulated client, which is not answered from 6 to 9 s."""
+    *_, state = replay(Path(__file__).parent / "recordings" / "nfs-stalled.rec.gz", None)
+    seconds = dict(zip(VERDICTS, state.monitored[NAME].totals.verdict_totals.seconds, strict=True))
+    assert seconds["stalled"] == pytest.approx(3, abs=0.3)
+    assert seconds["below"] == 0
+    (other,) = state.mounts - {NAME}
+    seconds = dict(
+        zip(VERDICTS, state.monitored[other].totals.verdict_totals.seconds, strict=True)
+    )
+    assert {verdict for verdict, each_s in seconds.items() if each_s} == {"idle", "unproven"}
 
 
 # ---- cases that were published, with their answers (docs/file-storages.md)

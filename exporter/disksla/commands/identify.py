@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         name, evidence, claim = str(arguments.table), _read(arguments.table), None
     else:
         host = read_context(arguments)
-        disk = host.find(arguments.device)
+        disk = host.find_block_device(arguments.device)
         name, claim = disk.name, _claim(host, disk)
         evidence = _measure(arguments, host, disk)
     finding = identify(evidence, claim)

@@ -319,7 +319,9 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
             if limits.promise_charges
             else "the disk served the load, and there is no promise to compare it with"
         )
-        if limits.shared_by is not None and summary.load is not None:
+        if limits.shared_by is not None and "met" in said:
+            found = f"the load was below the limit, which is shared by {limits.shared_by}"
+        elif limits.shared_by is not None and summary.load is not None:
             found = (
                 f"this machine used {describe_load(summary.load)} of a limit that is shared by"
                 f" {limits.shared_by}"

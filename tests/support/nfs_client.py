@@ -48,6 +48,7 @@ class Export:
     """Bind mounts, and second mounts."""
     counts: dict[str, list[int]] = field(default_factory=dict)
     payload: list[int] = field(default_factory=lambda: [0, 0])
+    has_sessions: bool = False
 
     def does(
         self,
@@ -83,6 +84,7 @@ class Export:
         return (
             f"device {self.source} mounted on {point} with fstype nfs4 statvers=1.1\n"
             "\topts:\trw,vers=4.2,proto=tcp\n\tage:\t100\n"
+            f"\tnfsv4:\tbm0=0xfdffbfff,acl=0x3{',sessions' * self.has_sessions},pnfs=off\n"
             f"\tbytes:\t0 0 0 0 {self.payload[0]} {self.payload[1]} 0 0\n"
             "\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n"
             f"{self.connections.lines()}\tper-op statistics\n{operations}\n"

@@ -32,7 +32,7 @@ CUSTOM_TERMS = "custom"
 """Terms and provider of a disk whose terms are written out, wherever."""
 
 ALL_CLIENTS = "all clients"
-"""Who shares limits of a mount that are written out."""
+"""Who shares limits of a mount that are written out or not known."""
 _SIZES_APART = (TIB, 1024 * TIB)
 """Limits that are the same for both do not depend on the size."""
 _EXCLUDED_DRIVERS = {
@@ -157,7 +157,8 @@ def _assign(
         reason = "no entry of the configuration or of terms.d matches"
         if disk.is_local:
             reason += "; it is a local disk of the host, not a volume"
-        return Assignment(UNKNOWN_TERMS, UNKNOWN_TERMS, reason, disk.size_bytes, NO_LIMITS)
+        limits = _shared(NO_LIMITS) if disk.is_mount else NO_LIMITS
+        return Assignment(UNKNOWN_TERMS, UNKNOWN_TERMS, reason, disk.size_bytes, limits)
     entry, file = found.entry, found.file
     row = catalog.find(entry.terms) if isinstance(entry.terms, str) else None
     sold_bytes = entry.size_bytes(binary_gb=row is not None and row.binary_gb)
@@ -175,14 +176,12 @@ def _assign(
         problem = None
         terms = provider = CUSTOM_TERMS
         limits = custom_limits(entry.terms)
-        if disk.is_mount:
-            limits = msgspec.structs.replace(limits, shared_by=ALL_CLIENTS)
     return Assignment(
         terms=terms,
         provider=provider,
         reason=reason,
         size_bytes=size_bytes,
-        limits=limits,
+        limits=_shared(limits) if disk.is_mount else limits,
         caching=entry.caching,
         shares_limits=isinstance(entry.terms, str) and total_bytes is not None,
         source="configuration" if file is None else file.source,
@@ -191,6 +190,11 @@ def _assign(
         expiry_timestamp_s=None if file is None else file.expiry_timestamp_s,
         problem=problem,
     )
+
+
+def _shared(limits: Limits) -> Limits:
+    """Return the limits of a mount: who shares them may not be known, but others may."""
+    return msgspec.structs.replace(limits, shared_by=limits.shared_by or ALL_CLIENTS)
 
 
 def _limits_of_row(

@@ -169,15 +169,15 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
 def _mounts_context(state: State, context: TickContext) -> TickContext:
     """Return the context of NFS mounts, which may not have been read at the last ticks."""
     read = state.mounts_read
+    context = msgspec.structs.replace(context, signs=context.signs & _MOUNT_SIGNS)
     if read is None:
-        return msgspec.structs.replace(context, elapsed_s=0.0, signs=context.signs & _MOUNT_SIGNS)
+        return msgspec.structs.replace(context, elapsed_s=0.0)
     seconds = context.assessed_after.seconds - read.assessed.seconds
     return msgspec.structs.replace(
         context,
         elapsed_s=0.0 if read.is_gap or not context.elapsed_s else seconds,
         last_boottime_s=read.boottime_s,
         assessed_before=read.assessed,
-        signs=context.signs & _MOUNT_SIGNS,
     )
 
 

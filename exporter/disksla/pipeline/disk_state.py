@@ -290,10 +290,10 @@ def read_mount(
     last, counters = disk_state.mount, reading.counters
     before, origin = disk_state.reading, disk_state.origin
     if last is None or before is None or origin is None:
-        mount = first_state(reading)
+        mount = first_state(reading, context.now_s)
         after = _without_interval(disk_state, context, counters, counters, 0)
         return Sample(msgspec.structs.replace(after, mount=mount), active=False)
-    mount = last.after(reading, disk_state.detector.silent_s)
+    mount = last.after(reading, context.now_s)
     disk_state = msgspec.structs.replace(disk_state, mount=mount)
     if has_decreased(before, counters):
         return _rebased(disk_state, context, counters, 0, "reset")

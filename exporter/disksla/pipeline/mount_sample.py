@@ -13,37 +13,51 @@ from disksla.interval import Interval
 from disksla.procfs import MountReading
 from disksla.verdict import LONGEST_WINDOW_S
 
+_LEAST, _LEAST_WITH_SESSIONS = 1, 2
+"""Requests on the wire that are in flight. With sessions, one may be an answer to the server."""
+
 
 class MountState(msgspec.Struct, frozen=True, gc=False):
     """What the kernel counts of a mount, and what of it will never be answered."""
 
     reading: MountReading
     unanswered: int
-    """Of the requests on the wire: those that were lost, with a connection or by the server. What
-    was on the wire at the first sample is not known to be answered ever."""
+    """Of the requests on the wire: those that were lost, with a connection or by the server, and
+    what was no request. What was on the wire at the first sample is among them: it is not known
+    to be answered ever."""
+    replied_s: float
+    """Monotonic time at which the last reply was seen, or nothing else was on the wire."""
 
     @property
     def on_wire(self) -> int:
         """Requests on the wire that may be answered."""
         return self.reading.on_wire - self.unanswered
 
-    def after(self, reading: MountReading, silent_s: float) -> "MountState":
-        """Return the state after another reading; `silent_s` is how long nothing was done before.
+    @property
+    def in_flight(self) -> int:
+        """Requests that are certainly on the wire."""
+        least = _LEAST_WITH_SESSIONS if self.reading.has_sessions else _LEAST
+        return self.on_wire if self.on_wire >= least else 0
+
+    def after(self, reading: MountReading, now_s: float) -> "MountState":
+        """Return the state after another reading.
 
         Where a connection was made anew, or the server answers after a long silence, what was on
         the wire may be lost. If it is not, the number falls below that, and that is the number.
         """
         has_replied = reading.replies != self.reading.replies
         may_be_lost = reading.connects != self.reading.connects or (
-            has_replied and silent_s > LONGEST_WINDOW_S
+            has_replied and now_s - self.replied_s > LONGEST_WINDOW_S
         )
         unanswered = self.unanswered + (self.on_wire if may_be_lost else 0)
-        return MountState(reading, min(reading.on_wire, unanswered))
+        unanswered = min(reading.on_wire, unanswered)
+        is_quiet = has_replied or reading.on_wire == unanswered
+        return MountState(reading, unanswered, now_s if is_quiet else self.replied_s)
 
 
-def first_state(reading: MountReading) -> MountState:
+def first_state(reading: MountReading, now_s: float) -> MountState:
     """Return the state after the first reading."""
-    return MountState(reading, reading.on_wire)
+    return MountState(reading, reading.on_wire, now_s)
 
 
 def with_inflight(
@@ -61,6 +75,6 @@ def with_inflight(
     elif now.reading.shares_connections and not inflight_before:
         in_flight = 0
     else:
-        in_flight = max(0, now.on_wire)
+        in_flight = now.in_flight
     busy_ms = round(1000 * min(took_s, interval.seconds))
     return msgspec.structs.replace(interval, inflight=in_flight, busy_ms=busy_ms)

@@ -42,6 +42,7 @@ _TRANSPORT = re.compile(r"xprt:\s+(\S+) (.*)")
 _COUNT = re.compile(r": (\d+)")
 """In the lines of operations, each has one."""
 _OPERATIONS = "per-op statistics"
+_SESSIONS = ",sessions"
 NFS = ("nfs", "nfs4")
 """Types of file systems whose counters are here."""
 _READ, _WRITTEN = 4, 5
@@ -77,13 +78,16 @@ class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
     and for the connection."""
     rtt_ms: Count = 0
     """And what they waited for the network and the server."""
-    on_wire: int = 0
+    on_wire: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] = 0
     """Requests of any kind and of any mount that were sent over the connections and not answered.
-    Those that never will be are among them."""
+    Those that never will be are among them, and with sessions (v4.1 and later) what this machine
+    answered to calls of the server."""
     replies: Count = 0
     """Replies on the connections."""
     connects: Count = 0
     """How often the connections were made."""
+    has_sessions: bool = False
+    """NFS v4.1 or later: the server calls this machine over the same connections."""
     shares_connections: bool = False
     """Whether other mounts use the connections, too."""
 
@@ -186,6 +190,7 @@ def _parse(block: str) -> tuple[MountReading, str]:
         on_wire=sends - replies - unknown,
         replies=replies,
         connects=connects,
+        has_sessions=_SESSIONS in block,
     )
     if min(*reading.counts) < 0:
         raise MalformedMountError("found a counter of 2^63 or more; expected less")

@@ -75,6 +75,11 @@ def test_two_exports_of_one_server_share_their_connections() -> None:
     assert all(each.shares_connections for each in both)
 
 
+def test_a_mount_that_is_not_monitored_may_share_connections_too() -> None:
+    (only,) = read("v4.2-two-exports-5.15", "/nfs-mount")
+    assert only.shares_connections
+
+
 def test_times_are_those_of_the_whole_the_wait_here_and_there() -> None:
     (reading,) = read("v4.2-two-exports-5.15", "/nfs-mount")
     assert (reading.read_ms, reading.write_ms) == (133, 50176306)

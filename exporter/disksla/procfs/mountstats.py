@@ -127,20 +127,25 @@ def parse_mountstats(text: str, device_at: Mapping[str, str]) -> Mountstats:
     """Return the counters of NFS mounts by device; `device_at` has the devices by mount point.
 
     Of several mount points of a device, the first counts. A mount that cannot be parsed is a
-    problem, and the others are read nevertheless.
+    problem, and the others are read nevertheless. Mounts without a device may use the connections
+    of those that have one.
     """
     readings: dict[str, MountReading] = {}
     problems: dict[str, str] = {}
     connections: dict[str, str] = {}
+    users: Counter[str] = Counter()
     for mount_point, block in _blocks(text):
         device = device_at.get(mount_point)
-        if device is None or device in readings or device in problems:
+        if device is None:
+            users[_connections(block)] += 1
+            continue
+        if device in readings or device in problems:
             continue
         try:
-            readings[device], connections[device] = _parse(block)
+            readings[device], connections[device] = _parse(block), _connections(block)
         except (MalformedMountError, ValueError) as error:
             problems[device] = str(error)
-    users = Counter(connections.values())
+    users.update(connections.values())
     for device, connection in connections.items():
         if connection and users[connection] > 1:
             reading = readings[device]
@@ -157,8 +162,8 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
             yield unescape(mount_point), lines
 
 
-def _parse(block: str) -> tuple[MountReading, str]:
-    """Return the counters of a mount, and the text of its connections, which is theirs alone."""
+def _parse(block: str) -> MountReading:
+    """Return the counters of a mount."""
     payload = _BYTES.search(block)
     if payload is None:
         raise MalformedMountError("found no line 'bytes:'; expected the counters of an NFS mount")
@@ -172,9 +177,9 @@ def _parse(block: str) -> tuple[MountReading, str]:
         reads = [sum(both) for both in zip(reads, of["READ_PLUS"], strict=False)]
     commits = of["COMMIT"][0] if of["COMMIT"] is not None else 0
     total = sum(map(int, _COUNT.findall(operations)))
-    connections = _TRANSPORT.findall(block)
+    lines = _TRANSPORT.findall(block)
     connects, sends, replies, unknown = map(
-        sum, zip((0, 0, 0, 0), *map(_transport, connections), strict=True)
+        sum, zip((0, 0, 0, 0), *map(_transport, lines), strict=True)
     )
     reading = MountReading(
         reads=reads[0],
@@ -194,7 +199,12 @@ def _parse(block: str) -> tuple[MountReading, str]:
     )
     if min(*reading.counts) < 0:
         raise MalformedMountError("found a counter of 2^63 or more; expected less")
-    return reading, "\n".join(numbers for _, numbers in connections)
+    return reading
+
+
+def _connections(block: str) -> str:
+    """Return the counters of the connections of a mount, which no others have."""
+    return "\n".join(numbers for _, numbers in _TRANSPORT.findall(block))
 
 
 def _operation(operations: str, name: str) -> list[int] | None:

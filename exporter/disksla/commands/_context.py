@@ -37,6 +37,8 @@ from disksla.procfs import Mount
 from disksla.system.roots import Roots
 from disksla.text import escape_control
 
+_SHARED = "a measurement would use what all clients of the storage share"
+
 
 class HostContext(msgspec.Struct, frozen=True, dict=True):
     """All block devices of the host, and what is configured and said of them."""
@@ -70,14 +72,11 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
                 raise DiskslaError(f"no disk found for {name}: No such file or directory")
         return find_disk(name, self.disks, self.mounts)
 
-    def find_block_device(self, name: str) -> Disk:
+    def find_block_device(self, name: str, why: str = _SHARED) -> Disk:
         """Return the block device that a name means, as `find`. Raise DiskslaError for a mount."""
         disk = self.find(name)
         if disk.is_mount:
-            raise DiskslaError(
-                f"found {disk.name}, an NFS mount; expected a block device: a measurement would"
-                " use what all clients of the storage share"
-            )
+            raise DiskslaError(f"found {disk.name}, an NFS mount; expected a block device: {why}")
         return disk
 
     def why_not_monitored(self, disk: Disk) -> str | None:

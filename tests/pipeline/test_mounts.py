@@ -259,6 +259,17 @@ def test_a_gap_between_two_readings_is_no_window() -> None:
     assert disk(client).peak.read_iops == pytest.approx(100, rel=0.01)
 
 
+def test_counters_that_could_not_be_read_for_long_are_no_window() -> None:
+    client = NfsClient(Export())
+    run(client, paced("READ", 100, 4 * KIB), 1)
+    run(client, paced("READ", 1000, 4 * KIB), 5, read_every=1000)
+    client.tick()
+    assert disk(client).peak.read_iops == pytest.approx(100, rel=0.01)
+    found = disk(client).counters
+    assert found is not None
+    assert found.reads == 5100
+
+
 def test_a_malformed_mount_is_a_gap_and_a_counted_error() -> None:
     client = NfsClient(Export())
     run(client, paced("READ", 100, 4 * KIB), 1)

@@ -15,24 +15,15 @@ from disksla.interval import Clocks, GapReason, elapsed_or_gap
 from disksla.limits import Assignment
 from disksla.pipeline.assessment import TickContext
 from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
-from disksla.pipeline.disk_state import (
-    DiskState,
-    Sample,
-    compare_disk,
-    judge_disk,
-    read_disk,
-    read_mount,
-)
+from disksla.pipeline.disk_state import DiskState, Sample, compare_disk, judge_disk, read_disk
 from disksla.pipeline.group_state import GroupState, groups_after, update_group, with_verdicts
+from disksla.pipeline.read_mounts import active_mounts, mount_samples, mounts_context, mounts_read
 from disksla.pipeline.restore import restore_disk, restore_group
 from disksla.pipeline.sampler_stats import HOST_SOURCES
-from disksla.pipeline.state import MountsRead, State
+from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.procfs import HostWait
 from disksla.verdict import SIGNS, SharedWindow, Sign
-
-_MOUNT_SIGNS: frozenset[Sign] = frozenset({"known limit"})
-"""Of NFS mounts. Pauses are not looked for: requests are done by others, too."""
 
 
 def configure(state: State, matched: Matched, now: Clocks | None) -> State:
@@ -115,8 +106,8 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
         )
         for device in to_update
     }
-    of_mounts = _mounts_context(state, context)
-    samples |= _mount_samples(state, tick, of_mounts)
+    of_mounts = mounts_context(state, context)
+    samples |= mount_samples(state, tick, of_mounts)
     groups = _with_samples(state.groups, samples, context, of_mounts)
     shared = _windows(groups, samples)
     judged: dict[str, DiskState] = {}
@@ -143,8 +134,8 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
         state,
         monitored={**state.monitored, **changed} if changed else state.monitored,
         others={**state.others, **others} if others else state.others,
-        active=frozenset(active if tick.mounts is not None else active | _active_mounts(state)),
-        mounts_read=_mounts_read(state, tick, of_mounts, is_gap=not isinstance(elapsed, float)),
+        active=frozenset(active if tick.mounts is not None else active | active_mounts(state)),
+        mounts_read=mounts_read(state, tick, of_mounts, is_gap=not isinstance(elapsed, float)),
         at_limit=frozenset(
             device
             for device in (active & changed.keys()) - state.mounts
@@ -164,51 +155,6 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
             for name, group in groups.items()
         },
     )
-
-
-def _mounts_context(state: State, context: TickContext) -> TickContext:
-    """Return the context of NFS mounts, which may not have been read at the last ticks."""
-    read = state.mounts_read
-    context = msgspec.structs.replace(context, signs=context.signs & _MOUNT_SIGNS)
-    if read is None:
-        return msgspec.structs.replace(context, elapsed_s=0.0)
-    seconds = context.assessed_after.seconds - read.assessed.seconds
-    return msgspec.structs.replace(
-        context,
-        elapsed_s=0.0 if read.is_gap or not context.elapsed_s else seconds,
-        last_boottime_s=read.boottime_s,
-        assessed_before=read.assessed,
-    )
-
-
-def _mount_samples(state: State, tick: Tick, context: TickContext) -> dict[str, Sample]:
-    """Return the samples of the NFS mounts that did anything, or are active, if they were read."""
-    if tick.mounts is None:
-        return {}
-    samples = {}
-    for device in state.mounts:
-        disk_state, reading = state.monitored[device], tick.mounts.get(device)
-        is_same = disk_state.mount is not None and reading == disk_state.mount.reading
-        if is_same and disk_state.is_listed and device not in state.active:
-            continue
-        is_malformed = f"mountstats:{device}" in tick.problems
-        samples[device] = read_mount(disk_state, reading, context, is_malformed=is_malformed)
-    return samples
-
-
-def _mounts_read(
-    state: State, tick: Tick, context: TickContext, *, is_gap: bool
-) -> MountsRead | None:
-    """Return when NFS mounts were read last, after this tick."""
-    if tick.mounts is not None:
-        return MountsRead(context.assessed_after, context.boottime_s)
-    read = state.mounts_read
-    return msgspec.structs.replace(read, is_gap=True) if read is not None and is_gap else read
-
-
-def _active_mounts(state: State) -> frozenset[str]:
-    """Return the NFS mounts that were active when they were read last."""
-    return state.active & state.mounts
 
 
 def _with_samples(

@@ -41,7 +41,7 @@ TOUCHING = {
     "metrics": "build_info render",
     "pipeline": "sampler",
     "probes": "probe_runner probe_scheduler",
-    "procfs": "files iowait_files mountinfo_file",
+    "procfs": "files iowait_files mountinfo_file mountstats_file",
     "schema": "yaml_file",
     "server": """
         acceptor access basic_auth classes config_file connection listen server tls turns

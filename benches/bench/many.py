@@ -15,6 +15,7 @@ from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.config.terms_file import KubernetesVolume, TermsContent, TermsFile
 from disksla.disks.csi_volume import with_csi_volumes
 from disksla.disks.disk import Disk
+from disksla.disks.nfs_mounts import nfs_disks
 from disksla.disks.stacking import with_stacking
 from disksla.history.history import History
 from disksla.interval.interval import Clocks
@@ -27,7 +28,7 @@ from disksla.pipeline.saved_state import decode, encode
 from disksla.pipeline.snapshot import take_snapshot
 from disksla.pipeline.state import State, initial_state, to_saved_state
 from disksla.pipeline.tick import Tick
-from disksla.procfs import parse_mountinfo
+from disksla.procfs import parse_mountinfo, parse_mountstats
 from disksla.schema.yaml_file import parse_record
 from disksla.units import GIB
 
@@ -181,7 +182,35 @@ def _restored(empty: State, state: State, new: Matched) -> None:
     configure(again, new, clocks(13))
 
 
-KINDS = (terms, volumes, mounts, of_disks)
+_OPERATIONS = "".join(
+    f"\t{name:>12}: 12 12 0 1200 12000 10 20 30 0\n"
+    for name in ("NULL", "READ", "WRITE", "COMMIT", *(f"OPERATION_{n}" for n in range(66)))
+)
+
+
+def nfs_text(count: int) -> str:
+    """Return the text of mountstats, as long as that of NFS v4.2."""
+    return "".join(
+        f"device fs1:/export{number} mounted on /nfs/{number} with fstype nfs4 statvers=1.1\n"
+        "\topts:\trw,vers=4.2,rsize=1048576,wsize=1048576,namlen=255,hard,proto=tcp,timeo=600\n"
+        f"\tage:\t{number}\n\tbytes:\t0 0 0 0 8192 {number} 2 1\n"
+        f"\txprt:\ttcp 0 0 2 0 22 {number} {number} 0 48650 0 31 320271 30578\n"
+        f"\tper-op statistics\n{_OPERATIONS}\n"
+        for number in range(count)
+    )
+
+
+def nfs(count: int) -> Iterator[tuple[str, Work]]:
+    """Yield what is done with NFS mounts: all are found, and all are read."""
+    line = "{0} 1 0:{0} / /nfs/{0} rw - nfs4 fs1:/export{0} rw\n"
+    table = parse_mountinfo("".join(line.format(number) for number in range(count)))
+    device_at = {point: disk.name for disk in nfs_disks(table) for point in disk.mount_points}
+    text = nfs_text(count)
+    yield "NFS mounts in a mount table", lambda: nfs_disks(table)
+    yield "NFS mounts in a reading of mountstats", lambda: parse_mountstats(text, device_at)
+
+
+KINDS = (terms, volumes, mounts, nfs, of_disks)
 
 
 def cpu_s(work: Work) -> float:

@@ -239,6 +239,42 @@ def test_file_storage_is_no_terms_of_a_block_device() -> None:
     assert assignment.problem.endswith("a file storage is no block device")
 
 
+EFS = "fs-0123456789abcdef0.efs.eu-west-1.amazonaws.com:/"
+MOUNT = Disk(
+    EFS, 0, 50, 0, kind="nfs", volume="fs-0123456789abcdef0", mount_points=("/srv/files",)
+)
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        DiskMatch(device=EFS),
+        DiskMatch(mountpoint="/srv/files"),
+        DiskMatch(volume="fs-0123456789abcdef0"),
+    ],
+)
+def test_mount_is_matched_by_its_name_its_mount_point_and_its_storage(match: DiskMatch) -> None:
+    entry = DiskEntry(match=match, terms="aws.efs", size=100 * GIB)
+    assignment = assign(MOUNT, settings_with_entries(entry), CATALOG)
+    assert (assignment.terms, assignment.problem) == ("aws.efs", None)
+    assert assignment.limits.shared_by == "all clients of the file system"
+    assert assignment.limits.client is not None
+
+
+def test_what_is_not_known_of_a_mount_is_shared_nevertheless() -> None:
+    without = assign(MOUNT, Settings(), CATALOG)
+    assert (without.terms, without.limits.shared_by) == ("unknown", "all clients")
+    entry = DiskEntry(match=DiskMatch(device=EFS), terms="yandex.filestore-ssd", size=GIB)
+    unlimited = assign(MOUNT, settings_with_entries(entry), CATALOG)
+    assert (unlimited.problem, unlimited.limits.shared_by) == (None, "all clients")
+
+
+def test_mounts_are_monitored_and_can_be_excluded() -> None:
+    assert is_monitored(MOUNT, Settings())
+    exclude = DiscoverySettings(exclude=(DevicePattern(":/"),))
+    assert why_not_monitored(MOUNT, Settings(discovery=exclude)) == "discovery.exclude[0]"
+
+
 @pytest.mark.parametrize(("catalog", "why"), [(CATALOG, "IOPS"), (Catalog([]), "unknown terms")])
 def test_assign_without_limits_gives_reason(catalog: Catalog, why: str) -> None:
     entry = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-ssd", iops=5000.0)

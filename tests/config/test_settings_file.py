@@ -64,6 +64,16 @@ def test_file_storage_is_no_terms_of_a_disk(tmp_path: Path) -> None:
         read_configuration(file)
 
 
+def test_disk_is_no_terms_of_a_mount(tmp_path: Path) -> None:
+    file = tmp_path / "disksla.yml"
+    file.write_text("disks: [{match: {device: 'fs1:/export'}, terms: aws.gp3}]\n")
+    with pytest.raises(
+        DiskslaError,
+        match=r"disks\[0\]: found aws\.gp3, a type of disk; expected a network file storage",
+    ):
+        read_configuration(file)
+
+
 def test_entries_beyond_the_catalogue_are_named(tmp_path: Path) -> None:
     file = tmp_path / "disksla.yml"
     file.write_text("""

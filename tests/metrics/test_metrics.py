@@ -11,6 +11,7 @@ from prometheus_client import ProcessCollector
 
 from disksla.config import UnusedEntry
 from disksla.consumers import NO_CONSUMERS, Consumption
+from disksla.disks.disk import Disk
 from disksla.ebs import Reading
 from disksla.ebs.statistics import parse
 from disksla.histogram import Histogram
@@ -26,6 +27,7 @@ from disksla.pipeline.snapshot import Snapshot, TermsSnapshot
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.diskstats import Counters
 from disksla.procfs.iowait import HostWait
+from disksla.procfs.mountstats import MountReading
 from disksla.provider_count.agreement import Agreement, agreement_of
 from disksla.provider_count.provider_state import ProviderState
 from disksla.verdict import Ceiling, Throttle
@@ -73,7 +75,7 @@ CONSUMPTION = Consumption("vdc", "postgresql.service", "postgres", requests=9, b
 
 
 def everything() -> Snapshot:
-    """Return a disk with burst credits, one of which all is known, an unknown one, and a group."""
+    """Return a disk with burst credits, a known one, an unknown one, a mount and a group."""
     bursting = msgspec.structs.replace(
         disk_view(limits=BURST_LIMITS), credits=(IOPS_CREDITS, BYTE_CREDITS), groups=("ebs",)
     )
@@ -102,7 +104,23 @@ def everything() -> Snapshot:
         unused=(UnusedEntry("file", "terms.d/a.yml: line 3", "unmatched", "serial: x"),),
         failures={("api", "denied"): 1},
     )
-    shown = view(bursting, known, unknown_disk_view(), groups=(group_view(),))
+    mount = msgspec.structs.replace(
+        unknown_disk_view(),
+        disk=Disk("fs1.example:/export", 0, 50, 0, kind="nfs"),
+        mount=MountReading(
+            reads=1,
+            writes=2,
+            read_bytes=4096,
+            written_bytes=8192,
+            read_ms=3,
+            write_ms=4,
+            commits=5,
+            others=6,
+            queue_ms=1000,
+            rtt_ms=6000,
+        ),
+    )
+    shown = view(bursting, known, unknown_disk_view(), mount, groups=(group_view(),))
     return msgspec.structs.replace(shown, profile="full", terms=terms)
 
 

@@ -10,12 +10,15 @@ import pytest
 from disksla.config.configuration import Configuration
 from disksla.config.fields import DevicePattern
 from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, Settings
+from disksla.disks.nfs_mounts import nfs_disks
 from disksla.interval.interval import Clocks
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
+from disksla.procfs.mountinfo import parse_mountinfo
 from disksla.system.roots import Roots
 from support.log_events import Event, events
+from support.nfs_client import Export, NfsClient
 from support.simulated_host import CATALOG, a_disk
 from support.waiting import eventually
 
@@ -282,3 +285,44 @@ def test_unprivileged_sampling_says_once_why_counts_are_not_exact(
     (event,) = problems(caplog)
     assert event.level == "info"
     assert str(event.fields["err"]) == sampler.why_not_exact
+
+
+def test_nfs_mounts_are_read_at_every_tick_through_one_open_file(tmp_path: Path) -> None:
+    client = NfsClient(Export())
+    (tmp_path / "diskstats").write_text("")
+    client.write(tmp_path)
+    ticks: list[Tick] = []
+    sampler = Sampler(
+        Roots(procfs=tmp_path, sysfs=tmp_path), State(Settings(), CATALOG), on_tick=ticks.append
+    )
+    sampler.post(nfs_disks(parse_mountinfo(client.mountinfo())))
+    sampler.start()
+    try:
+        assert eventually(lambda: sum(tick.mounts is not None for tick in ticks) >= 3, WITHIN_S)
+        client.exports[0].does("READ", 7, 4096)
+        client.write(tmp_path)
+        read = "fs1.example:/export"
+        assert eventually(
+            lambda: any(tick.mounts and tick.mounts[read].reads == 7 for tick in ticks), WITHIN_S
+        )
+    finally:
+        sampler.stop()
+    assert sampler.state.monitored["fs1.example:/export"].is_listed
+
+
+def test_mountstats_that_cannot_be_read_is_a_counted_error(tmp_path: Path) -> None:
+    client = NfsClient(Export())
+    (tmp_path / "diskstats").write_text("")
+    sampler = Sampler(Roots(procfs=tmp_path, sysfs=tmp_path), State(Settings(), CATALOG))
+    sampler.post(nfs_disks(parse_mountinfo(client.mountinfo())))
+    sampler.run_for(0.5)
+    assert sampler.state.sampler_stats.errors["mountstats"] >= 1
+    assert not sampler.state.sampler_stats.works("mountstats")
+
+
+def test_a_machine_without_nfs_mounts_does_not_read_mountstats(paths: Roots) -> None:
+    ticks: list[Tick] = []
+    sampler = a_sampler(paths, ticks)
+    sampler.run_for(0.5)
+    assert [tick.mounts for tick in ticks] == [None] * len(ticks)
+    assert sampler.state.sampler_stats.errors["mountstats"] == 0

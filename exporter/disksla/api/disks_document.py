@@ -38,6 +38,8 @@ class CreditsDocument(msgspec.Struct, frozen=True, kw_only=True):
     upper_ratio: float
     exhaustion_s: float | None
     """Seconds until they are used up at the present load; None while they do not decrease."""
+    is_shared: bool = False
+    """Other clients use them, too, so that only the upper bound is known."""
 
     @property
     def is_known(self) -> bool:
@@ -52,6 +54,9 @@ class CreditsDocument(msgspec.Struct, frozen=True, kw_only=True):
             if self.exhaustion_s is None
             else f"; used up in {format_duration(self.exhaustion_s)} at the present load"
         )
+        if self.is_shared:
+            shared = f"Burst credits ({self.resource}), shared by all clients"
+            return f"{shared}: at most {upper}{empty}."
         return f"Burst credits ({self.resource}): {share}, between {lower} and {upper}{empty}."
 
 
@@ -286,4 +291,5 @@ def credits_document(level: CreditLevel) -> CreditsDocument:
         lower_ratio=level.ratio(level.lower_credits),
         upper_ratio=level.ratio(level.upper_credits),
         exhaustion_s=level.exhaustion_s if math.isfinite(level.exhaustion_s) else None,
+        is_shared=level.is_shared,
     )

@@ -19,6 +19,7 @@ from disksla.config import (
     assign_all,
     find_disk,
     find_terms,
+    is_below,
     is_shared_by,
     machine_limits,
     why_not_monitored,
@@ -35,6 +36,8 @@ from disksla.pipeline.sampler import Sampler
 from disksla.procfs import Mount
 from disksla.system.roots import Roots
 from disksla.text import escape_control
+
+_SHARED = "a measurement would use what all clients of the storage share"
 
 
 class HostContext(msgspec.Struct, frozen=True, dict=True):
@@ -59,12 +62,22 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
 
     def find(self, name: str) -> Disk:
         """Return the disk that a name means, as `find_disk`. Raise DiskslaError."""
-        if self.is_this_machine and name.startswith("/"):
+        # To look at a file of a mount may wait for its server without end.
+        points = [point for disk in self.disks if disk.is_mount for point in disk.mount_points]
+        is_mount = any(is_below(name, point) for point in points)
+        if self.is_this_machine and name.startswith("/") and not is_mount:
             with contextlib.suppress(OSError):  # a link in /dev of a disk that udev does not know
                 name = os.path.realpath(name, strict=True)
             if not name.startswith("/dev/") and not os.path.lexists(name):
                 raise DiskslaError(f"no disk found for {name}: No such file or directory")
         return find_disk(name, self.disks, self.mounts)
+
+    def find_block_device(self, name: str, why: str = _SHARED) -> Disk:
+        """Return the block device that a name means, as `find`. Raise DiskslaError for a mount."""
+        disk = self.find(name)
+        if disk.is_mount:
+            raise DiskslaError(f"found {disk.name}, an NFS mount; expected a block device: {why}")
+        return disk
 
     def why_not_monitored(self, disk: Disk) -> str | None:
         """Return in a few words why a disk is not monitored, or None if it is."""

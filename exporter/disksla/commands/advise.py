@@ -118,7 +118,13 @@ def _observed(states: Iterator[State]) -> _Observed:
     found = present_periods(states)
     if found is None or not any(each.window_s for rows in found.records.values() for each in rows):
         raise DiskslaError("found no window in the recording; expected a second of samples")
-    served = {name: served_of(found.records.get(name, ())) for name in found.last.monitored}
+    served = {
+        name: served_of(found.records.get(name, ()))
+        for name, disk_state in found.last.monitored.items()
+        if not disk_state.disk.is_mount
+    }
+    if not served:
+        raise DiskslaError("found NFS mounts only in the recording; expected a block device")
     return _Observed(found.last, served)
 
 
@@ -135,7 +141,7 @@ def _disk(observed: _Observed, name: str | None) -> DiskState:
         )
         return state.monitored[most]
     host = recorded_context(state)
-    disk = host.find(name)
+    disk = host.find_block_device(name, "what another file storage would do is not simulated")
     if disk.name not in state.monitored:
         raise DiskslaError(f"{disk.name} is not monitored: {host.why_not_monitored(disk)}")
     return state.monitored[disk.name]

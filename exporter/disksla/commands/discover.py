@@ -16,7 +16,7 @@ from disksla.config import in_order, unused_entries
 from disksla.console import SafeConsole, to_json
 from disksla.disks import Disk
 from disksla.limits.limits_text import limits_document
-from disksla.units import format_bandwidth, format_count, format_size
+from disksla.units import format_bandwidth, format_count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def known_document(host: HostContext, disk: Disk) -> dict[str, Any]:
 def _print(host: HostContext) -> None:
     console = SafeConsole()
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("disk", no_wrap=True)
+    table.add_column("disk", overflow="fold", max_width=28)
     table.add_column("size", no_wrap=True)
     table.add_column("model, serial, volume", overflow="fold")
     table.add_column("terms, mounts", overflow="fold")
@@ -89,7 +89,7 @@ def _row(host: HostContext, disk: Disk) -> list[Text]:
     rates = assignment.limits.rates
     return [
         Text(disk.name),
-        Text(format_size(disk.size_bytes)),
+        Text(disk.size_text),
         _cell(disk.model, *_identity(disk)),
         _cell(assignment.title, assignment.said_by(time.time()), ", ".join(disk.mount_points)),
         _limit_cell(rates.read_iops, rates.read_bytes_per_second),

@@ -191,7 +191,7 @@ def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
     assignment = host.assignment(disk)
     terms = host.catalog.find(assignment.terms)
     console = SafeConsole()
-    console.print(f"{disk.name}, {format_size(disk.size_bytes)}", style="bold")
+    console.print(f"{disk.name}, {disk.size_text}", style="bold")
     console.print()
     lately = recent.disks.get(escape_bytes(disk.name))
     is_other = lately is not None and recent.source == "daemon" and _is_other(host, disk, lately)
@@ -275,7 +275,8 @@ def _choice(
         yield "said by", assignment.said_by(now_s)
     if assignment.size_bytes != disk.size_bytes:
         size = format_size(assignment.size_bytes)
-        yield "size used", f"{size} (configuration); {format_size(disk.size_bytes)} (kernel)"
+        kernel = "" if disk.is_mount else f"; {format_size(disk.size_bytes)} (kernel)"
+        yield "size used", f"{size} (configuration){kernel}"
 
 
 def _promise(

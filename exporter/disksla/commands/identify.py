@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         name, evidence, claim = str(arguments.table), _read(arguments.table), None
     else:
         host = read_context(arguments)
-        disk = host.find(arguments.device)
+        disk = host.find_block_device(arguments.device)
         name, assignment = disk.name, host.assignment(disk)
         is_sold = assignment.source != "none" and assignment.provider not in _NOT_SOLD
         sold_as = assignment.terms if is_sold else None

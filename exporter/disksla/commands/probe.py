@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run and print a probe. Return 0 if latencies were measured (or would be), 1 if not."""
     host = read_context(arguments)
-    disk = host.find(arguments.device)
+    disk = host.find_block_device(arguments.device)
     if why := host.why_not_monitored(disk):
         raise DiskslaError(
             f"cannot probe {disk.name}: it is not monitored ({why}), so its load is unknown"

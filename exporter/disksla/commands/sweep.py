@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Measure the remaining cells of the matrix, then print all results."""
     host = read_context(arguments)
-    disk = host.find(arguments.device)
+    disk = host.find_block_device(arguments.device)
     journal = load_journal(arguments.resume) if arguments.resume else None
     header = _header(arguments, disk, journal)
     finished = journal.rows if journal else ()

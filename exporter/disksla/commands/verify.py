@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Verify a disk. Return 0 if it passed, 1 if it failed, 2 without a valid result."""
     check_report_files(arguments)
     host = read_context(arguments)
-    disk = host.find(arguments.device)
+    disk = host.find_block_device(arguments.device)
     if disk.partition_of is not None:
         raise DiskslaError(
             f"cannot verify {disk.name}: it is a partition; verify the whole disk by"

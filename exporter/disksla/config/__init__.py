@@ -10,6 +10,7 @@ from disksla.config.matching import (
     Assignments,
     assign,
     assign_all,
+    client_limits,
     is_monitored,
     is_shared_by,
     machine_limits,

@@ -10,6 +10,12 @@ from disksla.disks import Disk, devices_on, mounted_device
 from disksla.errors import DiskslaError
 from disksla.procfs import Mount
 
+_NOT_SAMPLED = dict.fromkeys(
+    ("cifs", "smb3", "virtiofs", "lustre", "ceph"),
+    "; of mounts of network file storages, only those of NFS are monitored: of others, the kernel"
+    " does not count requests and their time as needed",
+)
+"""Why mounts of these types are no disks."""
 _EXPECTED = "a kernel name, a link in /dev, a path, a volume, a serial number or a claim, of"
 
 
@@ -85,7 +91,7 @@ def _device_below(path: str, disks: Collection[Disk], mounts: Collection[Mount])
     if device is None:
         raise DiskslaError(
             f"no disk found for {path}: it is on {mount.source} ({mount.file_system}), mounted at"
-            f" {mount.mount_point}"
+            f" {mount.mount_point}{_NOT_SAMPLED.get(mount.file_system, '')}"
         )
     return device
 

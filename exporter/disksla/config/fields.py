@@ -73,6 +73,22 @@ DeviceName = Annotated[
 ]
 
 
+def is_mount_name(name: str) -> bool:
+    """Return whether a name is that of an NFS mount; no name of a block device has a colon."""
+    return ":/" in name
+
+
+DeviceOrMountName = Annotated[
+    str,
+    pattern(
+        "a kernel name such as vda, a logical volume or an NFS mount such as fs1:/export (for"
+        " links in /dev/disk, use by_id)",
+        r"(?!disk/)[^\s/]+(/[^\s/]+|:/\S*)?",
+        prefix="/dev/",
+    ),
+]
+
+
 def _parse_link(text: str) -> str:
     """Return the name of a link in /dev/disk/by-id, or disk/DIRECTORY/NAME of another one."""
     name = text.strip().removeprefix("/dev/").removeprefix("disk/by-id/")

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from disksla.config.custom_terms import custom_limits
 from disksla.config.found_terms import FoundTerms, find_all, find_terms
 from disksla.config.settings import DiskEntry, Settings
@@ -24,11 +26,15 @@ from disksla.limits import (
     derive_limits,
     shared_limits,
 )
-from disksla.units import format_size
+from disksla.units import TIB, format_size
 
 CUSTOM_TERMS = "custom"
 """Terms and provider of a disk whose terms are written out, wherever."""
 
+ALL_CLIENTS = "all clients"
+"""Who shares limits of a mount that are written out or not known."""
+_SIZES_APART = (TIB, 1024 * TIB)
+"""Limits that are the same for both do not depend on the size."""
 _EXCLUDED_DRIVERS = {
     "loop": "loop device",
     "ram": "memory",
@@ -120,8 +126,8 @@ def assign_found(
 
 
 def _may_be_volume(disk: Disk) -> bool:
-    """Return whether a disk may be a volume of a provider: at the bottom, and not local."""
-    return why_not_by_default(disk) is None and not disk.is_local
+    """Return whether a disk may be a volume of a provider: at the bottom, not local, no mount."""
+    return why_not_by_default(disk) is None and not (disk.is_local or disk.is_mount)
 
 
 def _is_total(found: FoundTerms | None) -> bool:
@@ -151,7 +157,8 @@ def _assign(
         reason = "no entry of the configuration or of terms.d matches"
         if disk.is_local:
             reason += "; it is a local disk of the host, not a volume"
-        return Assignment(UNKNOWN_TERMS, UNKNOWN_TERMS, reason, disk.size_bytes, NO_LIMITS)
+        limits = _shared(NO_LIMITS) if disk.is_mount else NO_LIMITS
+        return Assignment(UNKNOWN_TERMS, UNKNOWN_TERMS, reason, disk.size_bytes, limits)
     entry, file = found.entry, found.file
     row = catalog.find(entry.terms) if isinstance(entry.terms, str) else None
     sold_bytes = entry.size_bytes(binary_gb=row is not None and row.binary_gb)
@@ -159,7 +166,9 @@ def _assign(
     reason = f"{found.place} matches {entry.match.describe()}"
     if isinstance(entry.terms, str):
         terms, provider = entry.terms, _provider(entry.terms)
-        limits, notes, problem = _limits_of_row(entry, terms, size_bytes, catalog, total_bytes)
+        limits, notes, problem = _limits_of_row(
+            entry, terms, size_bytes, catalog, total_bytes, is_mount=disk.is_mount
+        )
         if problem is not None:
             reason = f"{reason}, but there are no limits: {problem}"
         reason = "; ".join((reason, *notes))
@@ -172,7 +181,7 @@ def _assign(
         provider=provider,
         reason=reason,
         size_bytes=size_bytes,
-        limits=limits,
+        limits=_shared(limits) if disk.is_mount else limits,
         caching=entry.caching,
         shares_limits=isinstance(entry.terms, str) and total_bytes is not None,
         source="configuration" if file is None else file.source,
@@ -183,16 +192,30 @@ def _assign(
     )
 
 
+def _shared(limits: Limits) -> Limits:
+    """Return the limits of a mount: who shares them may not be known, but others may."""
+    return msgspec.structs.replace(limits, shared_by=limits.shared_by or ALL_CLIENTS)
+
+
 def _limits_of_row(
-    entry: DiskEntry, terms: str, size_bytes: int, catalog: Catalog, total_bytes: int | None
+    entry: DiskEntry,
+    terms: str,
+    size_bytes: int,
+    catalog: Catalog,
+    total_bytes: int | None,
+    *,
+    is_mount: bool,
 ) -> tuple[Limits, list[str], str | None]:
     """Return the limits of an entry, notes on them, and why there are none if there are none."""
     try:
         row, provision = catalog[terms], provision_of(entry)
-        limits = limits_of_disk(row, size_bytes, provision)
+        require_kind(row, is_mount=is_mount)
+        limits = (_limits_of_mount if is_mount else derive_limits)(row, size_bytes, provision)
     except DiskslaError as error:
         return NO_LIMITS, [], str(error)
-    notes = [*beyond_sizes(row, size_bytes), *beyond_bounds(row, size_bytes, provision)]
+    notes = list(beyond_bounds(row, size_bytes, provision))
+    if size_bytes or not is_mount:
+        notes = [*beyond_sizes(row, size_bytes), *notes]
     if total_bytes is not None:
         notes.append(f"disks of this type share the limits of {format_size(total_bytes)}")
     elif row.scope == "machine":
@@ -227,12 +250,32 @@ def machine_limits(
 def is_shared_by(
     shared: SharedLimits, disk: Disk, assignment: Assignment, settings: Settings
 ) -> bool:
-    """Return whether a limit over several disks is over this one."""
+    """Return whether a limit over several disks is over this one.
+
+    Over a mount is only what one client of its storage may get.
+    """
+    if disk.is_mount or shared.device is not None:
+        return shared.device == disk.name
     if shared.is_cache and assignment.caching in {None, "none"}:
         return False
     if not shared.of_type and any(regex.is_in(disk.name) for regex in settings.machine.exclude):
         return False
     return shared.covers_disk(assignment.terms, is_local=disk.is_local)
+
+
+def client_limits(assignments: Mapping[str, Assignment]) -> tuple[SharedLimits, ...]:
+    """Return what this machine may get of each file storage, as a client of it, by device."""
+    return tuple(
+        SharedLimits(
+            f"client of {device}",
+            f"one client of {device}",
+            "",
+            assignment.limits.client,
+            device=device,
+        )
+        for device, assignment in assignments.items()
+        if assignment.limits.client is not None
+    )
 
 
 def type_limits(assignments: Iterable[Assignment]) -> tuple[SharedLimits, ...]:
@@ -244,17 +287,33 @@ def type_limits(assignments: Iterable[Assignment]) -> tuple[SharedLimits, ...]:
     )
 
 
-def limits_of_disk(row: Terms, size_bytes: int, provision: Provision) -> Limits:
-    """Return the limits of a block device under these terms.
-
-    Raise DiskslaError where they cannot be derived, or are those of a file storage.
-    """
-    if row.is_file_storage:
+def require_kind(row: Terms, *, is_mount: bool) -> None:
+    """Raise DiskslaError for a file storage that is to be a disk, or a disk that is a mount."""
+    if row.is_file_storage and not is_mount:
         raise DiskslaError(
             f"found {row.id}, a network file storage; expected a type of disk: a file storage is"
             " no block device"
         )
-    return derive_limits(row, size_bytes, provision)
+    if is_mount and not row.is_file_storage:
+        raise DiskslaError(
+            f"found {row.id}, a type of disk; expected a network file storage: this is a mount"
+        )
+
+
+def _limits_of_mount(row: Terms, size_bytes: int, provision: Provision) -> Limits:
+    """Return the limits of a file storage, whose size only an entry can have.
+
+    Raise DiskslaError without a size, where the limits depend on it.
+    """
+    if size_bytes:
+        return derive_limits(row, size_bytes, provision)
+    least, most = (derive_limits(row, each, provision) for each in _SIZES_APART)
+    if least != most:
+        raise DiskslaError(
+            f"found no size for {row.id}; expected `size`: a mount does not show what the provider"
+            " counts"
+        )
+    return least
 
 
 def provision_of(entry: DiskEntry) -> Provision:
@@ -264,6 +323,8 @@ def provision_of(entry: DiskEntry) -> Provision:
 
 def why_not_by_default(disk: Disk) -> str | None:
     """Return why a disk is not monitored without configuration; None if it is."""
+    if disk.is_mount:
+        return None
     if disk.partition_of is not None:
         return f"partition of {disk.partition_of}"
     if disk.hidden or disk.path_of is not None:

@@ -15,11 +15,13 @@ from disksla.config.fields import (
     CRONTAB,
     AbsolutePath,
     DeviceName,
+    DeviceOrMountName,
     DiskSize,
     IdName,
     Iops,
     MountPoint,
     Regex,
+    is_mount_name,
 )
 from disksla.disks import PROBE_MAX_LOAD
 from disksla.limits import Caching
@@ -78,7 +80,7 @@ class DiscoverySettings(Strict, frozen=True):
 class DiskMatch(Strict, frozen=True):
     """The disks of an entry; all keys that are set must match."""
 
-    device: DeviceName | None = None
+    device: DeviceOrMountName | None = None
     serial: Text | None = None
     volume: Text | None = None
     """The provider's key of the volume (`Disk.volume`)."""
@@ -101,6 +103,14 @@ class DiskMatch(Strict, frozen=True):
         """Return the keys that are set, with their values."""
         values = msgspec.structs.asdict(self)
         return {key: value for key, value in values.items() if value is not None}
+
+    @property
+    def is_of_mount(self) -> bool | None:
+        """Whether it can only match mounts; False if only block devices, None if both."""
+        if self.device is not None:
+            return is_mount_name(self.device)
+        is_of_disk = self.serial or self.wwn or self.model or self.by_id
+        return False if is_of_disk else None
 
     def describe(self) -> str:
         """Return the keys that are set in words: 'serial a and model b'."""
@@ -236,7 +246,9 @@ class ProbeEntry(Strict, frozen=True):
         return self.kind == "write-latency" or self.target == "file"
 
     def covers(self, device: str) -> bool:
-        """Return whether a monitored disk is to be probed."""
+        """Return whether a monitored disk is to be probed; a mount never is."""
+        if is_mount_name(device):  # a probe would use what others pay for
+            return False
         return self.disks == "all" or device in self.disks
 
 

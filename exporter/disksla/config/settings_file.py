@@ -9,11 +9,11 @@ from apscheduler.triggers.cron import CronTrigger
 
 from disksla.config.configuration import Configuration, ConfigurationText
 from disksla.config.fields import CATALOG_ID, CRONTAB
-from disksla.config.matching import limits_of_disk, machine_type_of, provision_of
+from disksla.config.matching import machine_type_of, provision_of, require_kind
 from disksla.config.settings import DiskEntry, Settings, detected_directory
 from disksla.config.terms_file import TermsFile
 from disksla.errors import DiskslaError
-from disksla.limits import Catalog, MachineChoice, beyond_bounds, beyond_sizes
+from disksla.limits import Catalog, MachineChoice, beyond_bounds, beyond_sizes, derive_limits
 from disksla.limits.catalog import catalog_with, load_catalog, operator_files
 from disksla.limits.machine_tables import load_machine_rules, providers_with_machines, read_machine
 from disksla.schema import Overrides
@@ -217,7 +217,9 @@ def _overrides(catalog: Catalog | None) -> Overrides:
             row = catalog[entry.terms]
             size_bytes = entry.size_bytes(binary_gb=row.binary_gb) or _LARGEST_DISK_BYTES
             try:
-                limits_of_disk(row, size_bytes, provision_of(entry))
+                if entry.match.is_of_mount is not None:
+                    require_kind(row, is_mount=entry.match.is_of_mount)
+                derive_limits(row, size_bytes, provision_of(entry))
             except DiskslaError as error:
                 raise ValueError(str(error)) from error
 

@@ -39,6 +39,9 @@ class CreditLevel(msgspec.Struct, frozen=True):
     estimate_credits: float
     exhaustion_s: float
     """Time until empty at the rate of the last windows; infinite while credits do not decrease."""
+    is_shared: bool = False
+    """Other clients of a file storage use them, too: only the upper bound is known, and is the
+    estimate."""
 
     def ratio(self, credits_left: float) -> float:
         """Return credits as a share of the capacity; 0 of none."""
@@ -169,17 +172,18 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
 
     def levels(self, limits: Limits, recent: Interval) -> tuple[CreditLevel, ...]:
         """Return the level of each bucket; `recent` is the I/O of the last windows."""
-        recent = recent.without_flushes()
+        recent, is_shared = recent.without_flushes(), limits.shared_by is not None
         return tuple(
             CreditLevel(
                 resource=bucket.resource,
                 capacity_credits=bucket.capacity,
-                lower_credits=credit.lower_credits,
+                lower_credits=0.0 if is_shared else credit.lower_credits,
                 upper_credits=credit.upper_credits,
-                estimate_credits=credit.estimate_credits,
+                estimate_credits=credit.upper_credits if is_shared else credit.estimate_credits,
                 exhaustion_s=exhaustion_s(
                     credit, bucket, use_of(bucket, recent, limits).likely / recent.seconds
                 ),
+                is_shared=is_shared,
             )
             for credit, bucket in zip(self.bucket_credits, limits.buckets, strict=True)
         )

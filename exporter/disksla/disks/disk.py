@@ -1,21 +1,29 @@
 """The record of a block device, and its identity across rescans and restarts."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
+from disksla.units import format_size
+
+DiskKind = Literal["disk", "nfs"]
+"""What is called a disk: a block device, or an NFS mount."""
+
 
 class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One block device, as described by the kernel and the udev database.
+    """One block device, as described by the kernel and the udev database, or one NFS mount.
 
     Sources: Documentation/ABI/stable/sysfs-block; systemd's 60-persistent-storage.rules.
     """
 
     name: str
-    """Kernel name without /dev/, as in the label `device` of node_exporter."""
+    """Kernel name without /dev/, as in the label `device` of node_exporter; of an NFS mount, what
+    is mounted (see nfs_mounts.py)."""
     major: int
     minor: int
     size_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+    """0 of an NFS mount: to ask for it may wait for the server."""
+    kind: DiskKind = "disk"
     diskseq: int | None = None
     """Sequence number of the device, unique within a boot (since Linux 5.15)."""
     serial: str | None = None
@@ -71,12 +79,25 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return the claim as NAMESPACE/NAME; empty if the disk is none."""
         return f"{self.namespace}/{self.claim}" if self.claim else ""
 
+    @property
+    def is_mount(self) -> bool:
+        """Whether it is a mount of a network file storage, and no block device."""
+        return self.kind == "nfs"
+
+    @property
+    def size_text(self) -> str:
+        """The size for people; of a mount, what it is."""
+        return "NFS mount" if self.is_mount else format_size(self.size_bytes)
+
     def is_same_as(self, other: "Disk") -> bool:
         """Return whether two records describe the same disk; fields that are None match any.
 
         The kernel's event arrives before udev has read the serial, so a field may be None at
-        first; a value never changes.
+        first; a value never changes. A mount of the same name is one of the same file storage,
+        though it may have been mounted again.
         """
+        if self.is_mount and other.is_mount:
+            return self.name == other.name
         return (self.major, self.minor) == (other.major, other.minor) and all(
             own is None or others is None or own == others
             for own, others in (
@@ -88,7 +109,12 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def disk_key(disk: Disk) -> str | None:
-    """Return the key of a disk in saved state; None if it has neither serial nor WWN."""
+    """Return the key of a disk in saved state; None if it has neither serial nor WWN.
+
+    A mount has its name.
+    """
+    if disk.is_mount:
+        return f"nfs:{disk.name}"
     if disk.wwn:
         return f"wwn:{disk.wwn}"
     return f"serial:{disk.serial}" if disk.serial else None

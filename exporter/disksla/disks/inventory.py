@@ -19,6 +19,7 @@ from disksla.disks.csi_volume import with_csi_volumes
 from disksla.disks.csi_volume_files import CsiVolumeFiles
 from disksla.disks.disk import Disk
 from disksla.disks.multipath import with_paths
+from disksla.disks.nfs_mounts import nfs_disks
 from disksla.disks.stacking import with_stacking
 from disksla.disks.sysfs_attributes import (
     parse_count,
@@ -47,10 +48,10 @@ Value = TypeVar("Value")
 
 
 class Inventory(NamedTuple):
-    """All block devices of a machine, as of one scan."""
+    """All block devices and NFS mounts of a machine, as of one scan."""
 
     disks: tuple[Disk, ...]
-    """All block devices, including partitions and loop devices, sorted by name."""
+    """All block devices, including partitions and loop devices, and NFS mounts, sorted by name."""
     problems: tuple[str, ...]
     """What could not be read, one message each. Such devices are not in `disks`."""
     mounts: tuple[Mount, ...] = ()
@@ -113,6 +114,7 @@ class BlockDevices:
         csi = CsiVolumeFiles(self._roots)
         stacked = with_paths(with_stacking(completed, mounts))
         known = with_csi_volumes(stacked, mounts, csi.read)
+        known = tuple(sorted((*known, *nfs_disks(mounts)), key=lambda disk: disk.name))
         return Inventory(known, (*problems, *csi.problems), mounts)
 
     def _links(self) -> Iterable[str]:

@@ -109,8 +109,8 @@ class _Sources:
 
     def device_of(self, mount: Mount) -> str | None:
         """Return the kernel name of the device of a mount; None without a single one."""
-        if mount.major == _ANONYMOUS:
-            return self._by_source.get(mount.source)
+        if mount.major == _ANONYMOUS and mount.source in self._by_source:
+            return self._by_source[mount.source]
         return self._by_number.get((mount.major, mount.minor))
 
 
@@ -155,6 +155,11 @@ _OF_CONTAINER = re.compile(
 of Docker keeps its name."""
 
 
+def is_of_container(mount_point: str) -> bool:
+    """Return whether a mount point is that of one pod or container: it is new each time."""
+    return _OF_CONTAINER.fullmatch(mount_point) is not None
+
+
 def file_system_mounts(mounts: Iterable[Mount]) -> set[str]:
     """Return where the file systems of one device were mounted first, whatever containers do.
 
@@ -168,6 +173,6 @@ def file_system_mounts(mounts: Iterable[Mount]) -> set[str]:
     """
     first: dict[str, str] = {}
     for mount in mounts:
-        if mount.root == mount.subvolume and not _OF_CONTAINER.fullmatch(mount.mount_point):
+        if mount.root == mount.subvolume and not is_of_container(mount.mount_point):
             first.setdefault(mount.root, mount.mount_point)
     return set(first.values())

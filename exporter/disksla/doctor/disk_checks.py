@@ -154,12 +154,12 @@ def _terms(machine: MachineFacts, disk: Disk, assignment: Assignment) -> CheckRe
 def _size(
     machine: MachineFacts, configuration: Configuration, disk: Disk
 ) -> Iterator[CheckResult]:
-    """Compare the size that was sold with that of the kernel.
+    """Compare the size that was sold with that of the kernel, which has none of a mount.
 
     The size of a type whose disks share its limits may be that of all of them.
     """
     found = find_terms(disk, configuration.settings, configuration.terms_files)
-    if found is None or found.entry.size is None:
+    if found is None or found.entry.size is None or disk.is_mount:
         return
     terms = found.entry.terms
     row = configuration.catalog.find(terms) if isinstance(terms, str) else None

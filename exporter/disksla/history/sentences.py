@@ -58,7 +58,7 @@ def explain(
     problems = sorted(_problems(summary, assignment, machine), key=lambda each: -each[0])
     sentences = [*(sentence for _, sentence in problems), *who]
     if not problems and not is_said(machine_s, summary.seconds):
-        sentences += _acquittal(summary)
+        sentences += _acquittal(summary, shared=assignment.limits.shared_by is not None)
     return sentences + list(_other_verdicts(summary, assignment.limits))
 
 
@@ -184,6 +184,12 @@ def _throttled_by_machine(
     if machine is None or read_and_write(machine.shared.limits.rates, limit) == (None, None):
         return f"{found}. {relief}."
     limits = machine.shared.limits
+    if machine.shared.device is not None:
+        return (
+            f"{how_long} this machine was throttled at what one client of the file storage may"
+            f" get, {limit_text(limits.rates, limit)}: {_served(part)}. More of the storage would"
+            " not help; more clients would."
+        )
     allowed = f"{_owner(machine.shared)} allows {machine.shared.title}"
     if level == "burst" and limits.burst is not None:
         allowed += (
@@ -239,6 +245,13 @@ def _throttled(
             f" {served}. Its terms have no such limit; configure them to compare this with what"
             " was sold."
         )
+    if limits.shared_by is not None and level != "unknown":
+        without = f"; without credits it is {limit_text(limits.rates, limit)}"
+        return (
+            f"{how_long} the file storage was throttled at its limit of {limit_text(rates, limit)}"
+            f"{without if level == 'burst' else ' (baseline)'}: {served}. The limit is shared by"
+            f" {limits.shared_by}; this machine alone reached it."
+        )
     if level == "base":
         relief = "fewer bytes" if limit == "bandwidth" else "fewer requests"
         return (
@@ -262,7 +275,7 @@ def _throttled(
     )
 
 
-def _acquittal(summary: Summary) -> Iterator[str]:
+def _acquittal(summary: Summary, *, shared: bool) -> Iterator[str]:
     """Yield that nothing was wrong, as far as that is known.
 
     No limit throttled the disk if it was far below all of them; without terms, there may be a
@@ -273,6 +286,8 @@ def _acquittal(summary: Summary) -> Iterator[str]:
     is_below_limits = summary.peak_load is not None and summary.peak_load < FAR_BELOW
     if summary.load is None or not is_below_limits or not is_said(active_s, summary.seconds):
         return
+    if shared:
+        return  # what others use of the limit is not known
     facts = f"{describe_load(summary.load)} of its limit"
     if summary.latency_s is not None:
         facts += f", {format_duration(summary.latency_s)}"
@@ -304,6 +319,13 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
             if limits.promise_charges
             else "the disk served the load, and there is no promise to compare it with"
         )
+        if limits.shared_by is not None and "met" in said:
+            found = f"the load was below the limit, which is shared by {limits.shared_by}"
+        elif limits.shared_by is not None and summary.load is not None:
+            found = (
+                f"this machine used {describe_load(summary.load)} of a limit that is shared by"
+                f" {limits.shared_by}"
+            )
         yield f"{_how_long(part.seconds, summary)} {found}: {_rates(part)}."
     if "idle" in said:
         yield f"{_how_long(said['idle'].seconds, summary)} the disk was idle."

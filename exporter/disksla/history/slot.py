@@ -237,11 +237,15 @@ def _slow_totals(slow: SlowTotals) -> tuple[float, ...]:
 
 
 def credits_ratio_of(account: CreditAccount | None, limits: Limits) -> float | None:
-    """Return the credits left of the resource with the least, from the estimate."""
+    """Return the credits left of the resource with the least, from the estimate.
+
+    Of those that others use, too, the most that may be left.
+    """
     if account is None:
         return None
+    is_shared = limits.shared_by is not None
     return min(
-        credit.estimate_credits / bucket.capacity
+        (credit.upper_credits if is_shared else credit.estimate_credits) / bucket.capacity
         for credit, bucket in zip(account.bucket_credits, limits.buckets, strict=True)
     )
 

@@ -8,7 +8,7 @@ import msgspec
 
 from disksla.errors import DiskslaError
 from disksla.limits.burst_rules import NOTHING_CHOSEN, Provision, burst_for
-from disksla.limits.cost_model import Charge, Rates, Work
+from disksla.limits.cost_model import Charge, Metered, Rates, Work
 from disksla.limits.limits import (
     NO_LIMITS,
     BudgetKind,
@@ -19,7 +19,7 @@ from disksla.limits.limits import (
     build_limits,
     promised_share,
 )
-from disksla.limits.options import with_options
+from disksla.limits.options import client_of, with_options
 from disksla.limits.rules import (
     AllocationUnits,
     BandwidthRule,
@@ -79,6 +79,21 @@ def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None =
     )
 
 
+def _client_limits(terms: Terms, size_bytes: int) -> Limits | None:
+    """Return what one client may get, of a row whose options are applied.
+
+    Where its bytes are metered, reads may have more of them than writes.
+    """
+    client = client_of(terms, size_bytes)
+    if client is None:
+        return None
+    read, write = client.read_bytes_per_second, client.write_bytes_per_second
+    if not client.metered or not isinstance(terms.cost, Metered):
+        return build_limits(Rates(None, None, read, write), client.budget)
+    read = read and read * terms.cost.read_divisor
+    return build_limits(Rates(None, None, read, write), "time_shared", cost=terms.cost)
+
+
 def _unit_bytes(terms: Terms) -> int | None:
     """Return the size of an allocation unit; None if the limits do not grow with units."""
     rules = (terms.read_iops, terms.write_iops, terms.read_bandwidth, terms.write_bandwidth)
@@ -103,6 +118,8 @@ def _limits(
     )
     return msgspec.structs.replace(
         limits,
+        shared_by=terms.shared_by,
+        client=_client_limits(terms, size_bytes),
         write_latency_s=latency.write_seconds if latency else None,
         latency_time_share=latency.time_share if latency else None,
         promised_time_share=terms.promised_time_share,

@@ -163,6 +163,11 @@ class Limits(msgspec.Struct, frozen=True):
     """By ascending request size; empty where the full IOPS are promised for every size."""
     iops_conditions: Conditions | None = None
     bandwidth_conditions: Conditions | None = None
+    shared_by: str | None = None
+    """Who shares the limits of a network file storage; None for a disk. What one of them is served
+    below a limit proves nothing."""
+    client: "Limits | None" = None
+    """What one client of a network file storage may get; None if that is not stated."""
     one_unit: OneUnit | None = None
     """None unless the limits grow with allocation units and there are several."""
 

@@ -177,6 +177,9 @@ class SharedLimits(msgspec.Struct, frozen=True):
     """Volumes of unknown type are in the group, too: the machine has no other."""
     of_type: bool = False
     """They are the limits of a type of disk, by the total size of its disks."""
+    device: str | None = None
+    """The one disk that they are over: a mount of a file storage, of which they are what one
+    client may get."""
     is_cache: bool = False
     """They are over requests to the cache of the host: all of the disks that it caches."""
     excludes_hits: bool = False

@@ -80,6 +80,7 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
             _rotational(disk),
             snapshot.assignment.source,
             snapshot.machine_type or "",
+            disk.kind,
         ): 1
     }
 
@@ -149,7 +150,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Always 1. Labels describe the disk and its terms; the label of an unknown value is empty."
         " budget is empty if and only if the disk has no limits."
         " terms_source is who says what the disk is: configuration, file (of terms.d), api,"
-        " metadata, or none.",
+        " metadata, or none. kind is disk, or nfs for an NFS mount.",
         _disk_info,
         (
             "serial",
@@ -162,6 +163,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
             "rotational",
             "terms_source",
             "machine_type",
+            "kind",
         ),
         profile="lean",
     ),
@@ -200,8 +202,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_disk_size_bytes",
         "Size of the disk in bytes as reported by the kernel (sysfs size x 512). The configuration"
-        " can set another size to derive limits from.",
-        lambda snapshot: snapshot.disk.size_bytes,
+        " can set another size to derive limits from. Absent for an NFS mount.",
+        lambda snapshot: None if snapshot.disk.is_mount else snapshot.disk.size_bytes,
     ),
     Metric(
         "disksla_reads_completed_total",
@@ -248,6 +250,32 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         f" (ms spent writing of /proc/diskstats), {_SINCE}.",
         _total(lambda counters: counters.write_ms, per=1000),
         profile="lean",
+    ),
+    Metric(
+        "disksla_nfs_operations_total",
+        "Operations of an NFS mount besides reads and writes (mountstats), since it was mounted:"
+        " commit (COMMIT, which makes unstable writes durable) and other (metadata, locks,"
+        " sessions). Absent for disks.",
+        lambda snapshot: (
+            None
+            if snapshot.mount is None
+            else keyed({"commit": snapshot.mount.commits, "other": snapshot.mount.others})
+        ),
+        ("operation",),
+    ),
+    Metric(
+        "disksla_nfs_wait_seconds_total",
+        "Seconds of reads and writes of an NFS mount by where they waited (mountstats), summed"
+        " over requests since it was mounted: client (QUEUE: for a slot of the session and for"
+        " the connection) and server (RTT: for the network and the server). Absent for disks.",
+        lambda snapshot: (
+            None
+            if snapshot.mount is None
+            else keyed(
+                {"client": snapshot.mount.queue_ms / 1000, "server": snapshot.mount.rtt_ms / 1000}
+            )
+        ),
+        ("place",),
     ),
     Metric(
         "disksla_flushes_completed_total",
@@ -393,7 +421,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     credits_row(
         "disksla_burst_credits",
-        "Burst credits left, as an estimate between the bounds, in the unit of resource: iops"
+        "Burst credits left, as an estimate between the bounds (of a file storage, whose other"
+        " clients use them, too, the upper bound), in the unit of resource: iops"
         " (I/Os), bytes, or service_seconds (seconds of service at the baseline). Absent if the"
         " terms have no burst.",
         lambda level: level.estimate_credits,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from disksla.config import Matched, machine_limits, match_disks, type_limits
+from disksla.config import Matched, client_limits, machine_limits, match_disks, type_limits
 from disksla.consumers import MOST_NAMES, MOST_SERIES
 from disksla.disks import Disk
 from disksla.interval import Clocks, GapReason, elapsed_or_gap
@@ -17,6 +17,7 @@ from disksla.pipeline.assessment import TickContext
 from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
 from disksla.pipeline.disk_state import DiskState, Sample, compare_disk, judge_disk, read_disk
 from disksla.pipeline.group_state import GroupState, groups_after, update_group, with_verdicts
+from disksla.pipeline.read_mounts import active_mounts, mount_samples, mounts_context, mounts_read
 from disksla.pipeline.restore import restore_disk, restore_group
 from disksla.pipeline.sampler_stats import HOST_SOURCES
 from disksla.pipeline.state import State
@@ -57,7 +58,8 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
        data writes are counted since this tick are updated, too.
     4. Measure the time since the last sample. It is either assessed, once for all disks, or a gap.
     5. Read each of those disks (`read_disk`): counters to interval. Disks that are not monitored,
-       but whose I/O counts for a group, are read, too.
+       but whose I/O counts for a group, are read, too. NFS mounts are read (`read_mount`) if the
+       tick has their counters; their window is the time since they were read last.
     6. Update the groups of disks that share a limit of the machine (`update_group`).
     7. Judge each of the disks (`judge_disk`): verdict, credits, totals.
     8. Attribute the iowait and PSI of this window to the disks that were throttled in it.
@@ -65,7 +67,10 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
     """
     state = _with_events(state, tick)
     stats = state.sampler_stats.ticked(tick.lateness_s, tick.missed_ticks)
-    not_read = HOST_SOURCES if tick.host is None else ()
+    not_read = (
+        *(HOST_SOURCES if tick.host is None else ()),
+        *(("mountstats",) if tick.mounts is None and state.device_at else ()),
+    )
     if tick.diskstats is None:
         stats = stats.with_problems(tick.problems, not_read)
         return msgspec.structs.replace(state, sampler_stats=stats, unreadable=True)
@@ -101,7 +106,9 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
         )
         for device in to_update
     }
-    groups = _with_samples(state.groups, samples, context)
+    of_mounts = mounts_context(state, context)
+    samples |= mount_samples(state, tick, of_mounts)
+    groups = _with_samples(state.groups, samples, context, of_mounts)
     shared = _windows(groups, samples)
     judged: dict[str, DiskState] = {}
     others: dict[str, DiskState] = {}
@@ -109,7 +116,9 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
     problems = dict(tick.problems)
     for device, sample in samples.items():
         after = judged if device in state.monitored else others
-        after[device] = judge_disk(sample, context, shared.get(device))
+        is_mount = sample.disk_state.disk.is_mount
+        of_disk = of_mounts if is_mount else context
+        after[device] = judge_disk(sample, of_disk, shared.get(device))
         if sample.active or after[device].is_pending:
             active.add(device)
         if sample.gap is not None:
@@ -125,9 +134,12 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
         state,
         monitored={**state.monitored, **changed} if changed else state.monitored,
         others={**state.others, **others} if others else state.others,
-        active=frozenset(active),
+        active=frozenset(active if tick.mounts is not None else active | active_mounts(state)),
+        mounts_read=mounts_read(state, tick, of_mounts, is_gap=not isinstance(elapsed, float)),
         at_limit=frozenset(
-            device for device in active & changed.keys() if changed[device].is_at_limit
+            device
+            for device in (active & changed.keys()) - state.mounts
+            if changed[device].is_at_limit
         ),
         lines=lines,
         clocks=tick.clocks,
@@ -146,13 +158,17 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
 
 
 def _with_samples(
-    groups: Mapping[str, GroupState], samples: Mapping[str, Sample], context: TickContext
+    groups: Mapping[str, GroupState],
+    samples: Mapping[str, Sample],
+    context: TickContext,
+    of_mounts: TickContext,
 ) -> dict[str, GroupState]:
     """Return the groups after a sample; of those of which no disk was read, nothing changes."""
     after = {}
     for name, group in groups.items():
         of_group = [samples[device] for device in group.counted if device in samples]
-        after[name] = update_group(group, of_group, context) if of_group else group
+        of_this = context if group.shared.device is None else of_mounts
+        after[name] = update_group(group, of_group, of_this) if of_group else group
     return after
 
 
@@ -205,7 +221,7 @@ def _with_host_wait(judged: Mapping[str, DiskState], window: HostWait) -> dict[s
     waited_s = {
         device: wait_s
         for device, disk_state in judged.items()
-        if (wait_s := disk_state.throttle_wait_s) is not None
+        if not disk_state.disk.is_mount and (wait_s := disk_state.throttle_wait_s) is not None
     }
     return {
         device: judged[device].with_host_wait(share)
@@ -264,12 +280,12 @@ def _find_lines(state: State, text: str) -> tuple[DiskstatsLines, set[str]]:
     compared = None if state.lines is None else state.lines.compare(text)
     if compared is not None:
         lines, changed = compared
-        return lines, changed | state.active
+        return lines, changed | (state.active - state.mounts)
     whole_disk_of = {disk.name: disk.partition_of for disk in state.inventory if disk.partition_of}
     head_of = {disk.name: disk.path_of for disk in state.inventory if disk.path_of}
     disk_states = {**state.monitored, **state.others}
-    disks = [disk_state.disk for disk_state in disk_states.values()]
-    return index_lines(text, disks, whole_disk_of, head_of), set(disk_states)
+    disks = [each.disk for each in disk_states.values() if not each.disk.is_mount]
+    return index_lines(text, disks, whole_disk_of, head_of), {disk.name for disk in disks}
 
 
 def _newly_counted(state: State, tick: Tick) -> set[str]:
@@ -327,6 +343,9 @@ def _with_disks(state: State, matched: Matched, now: Clocks | None) -> State:
         }
     limits = machine_limits(state.settings, state.machines, state.cpus)
     limits += type_limits(assignments.values())
+    limits += client_limits(
+        {device: assignments[device] for device in monitored if monitored[device].disk.is_mount}
+    )
     others = {
         disk.name: _not_monitored(state.others.get(disk.name), disk, of_others[disk.name])
         for disk in disks
@@ -356,6 +375,12 @@ def _with_disks(state: State, matched: Matched, now: Clocks | None) -> State:
         active=state.active & (monitored.keys() | others.keys()),
         at_limit=state.at_limit & monitored.keys(),
         lines=None,
+        device_at={
+            point: device
+            for device, disk_state in monitored.items()
+            if disk_state.disk.is_mount
+            for point in disk_state.disk.mount_points
+        },
         sampler_stats=stats,
         with_write_cache={
             device: (disk_state.disk.major, disk_state.disk.minor)

@@ -19,6 +19,7 @@ from disksla.pipeline.assessment import (
     credits_at_last_sample,
 )
 from disksla.pipeline.counted_writes import DataWrites
+from disksla.pipeline.mount_sample import MountState, first_state, with_inflight
 from disksla.pipeline.odd_counters import more_never_done, why_impossible, without_never_done
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.totals import DiskTotals
@@ -29,6 +30,7 @@ from disksla.procfs import (
     DiskstatsLine,
     HostWait,
     MalformedLineError,
+    MountReading,
     difference,
     has_decreased,
     parse_line,
@@ -77,6 +79,8 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     """Its verdicts beside what that page says; None if it was never read."""
     consumers: ConsumerTotals = NO_CONSUMERS
     """What consumers used of it, while it was watched."""
+    mount: MountState | None = None
+    """What else the kernel counts of an NFS mount; None for a block device."""
 
     @property
     def counters(self) -> Counters | None:
@@ -278,6 +282,44 @@ def read_disk(
     return _without_never_done(
         Sample(disk_state, active, interval, reading, in_flight, close=close)
     )
+
+
+def read_mount(
+    disk_state: DiskState,
+    reading: MountReading | None,
+    context: TickContext,
+    *,
+    is_malformed: bool = False,
+) -> Sample:
+    """Return a sample of an NFS mount; `reading` is None if it is not mounted, or malformed."""
+    if reading is None:
+        return _missing(disk_state, context, "malformed" if is_malformed else "vanished")
+    last, counters = disk_state.mount, reading.counters
+    before, origin = disk_state.reading, disk_state.origin
+    if last is None or before is None or origin is None:
+        mount = first_state(reading, context.now_s)
+        after = _without_interval(disk_state, context, counters, counters, 0)
+        return Sample(msgspec.structs.replace(after, mount=mount), active=False)
+    mount = last.after(reading, context.now_s)
+    disk_state = msgspec.structs.replace(disk_state, mount=mount)
+    if has_decreased(before, counters):
+        return _rebased(disk_state, context, counters, 0, "reset")
+    elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
+    interval = interval_of(
+        context.now_s,
+        elapsed_s,
+        before,
+        counters,
+        inflight=0,  # which the kernel does not count
+        inflight_before=disk_state.inflight,
+    )
+    problem = why_impossible(interval, before, counters)
+    if problem is not None:
+        sample = _rebased(disk_state, context, counters, 0, "malformed")
+        return msgspec.structs.replace(sample, problem=problem)
+    interval = with_inflight(interval, last, mount)
+    active = interval.inflight > 0 or counters != before
+    return Sample(disk_state, active, interval, counters, interval.inflight)
 
 
 def _rebased(

@@ -38,8 +38,10 @@ from disksla.pipeline.state import (
     to_watch,
 )
 from disksla.pipeline.tick import Tick
+from disksla.procfs import MountReading
 from disksla.procfs.files import DiskstatsFile, InflightFiles, StatFiles
 from disksla.procfs.iowait_files import HostWaitFiles
+from disksla.procfs.mountstats_file import MountstatsFile
 from disksla.system import SourceHealth
 from disksla.system.log import fields
 from disksla.system.roots import Roots
@@ -125,6 +127,7 @@ class Sampler:
         """Called in the sampler thread when the wall clock was set. Set by the owner of jobs that
         are scheduled by wall time."""
         self._diskstats = DiskstatsFile(roots.procfs)
+        self._mountstats = MountstatsFile(roots.mountstats, roots.procfs)
         self._inflight = InflightFiles(roots.sysfs)
         self._stat = StatFiles(roots.sysfs)
         self._host = HostWaitFiles(roots.procfs)
@@ -212,6 +215,7 @@ class Sampler:
             due_s, missed = next_deadline(due_s, time.monotonic(), interval_s)
         self.consumers.stop()
         self._diskstats.close()
+        self._mountstats.close()
         self._inflight.close()
         self._stat.close()
         self._data_writes.close()
@@ -315,6 +319,7 @@ class Sampler:
         close, close_problems = self._stat.take()
         data_writes, data_write_problems = self._read_data_writes(state, text, clocks)
         inflight, inflight_problems = self._inflight.read(needs_inflight(state))
+        mounts, mount_problems = self._read_mounts(state, clocks)
         host = None
         if needs_host_wait(state):
             host, host_problems = self._host.read()
@@ -327,14 +332,35 @@ class Sampler:
             inflight=inflight,
             data_writes=data_writes,
             close=close,
+            mounts=mounts,
             disks=events.disks,
             cpus=None if events.disks is None or events.matched is None else events.matched.cpus,
             host=host,
-            problems=problems | inflight_problems | close_problems | data_write_problems,
+            problems={
+                **problems,
+                **inflight_problems,
+                **close_problems,
+                **data_write_problems,
+                **mount_problems,
+            },
             probes=events.probes,
             provider=events.provider,
         )
         return tick.with_readings(events.consumers) if events.consumers else tick
+
+    def _read_mounts(
+        self, state: State, clocks: Clocks
+    ) -> tuple[dict[str, MountReading] | None, dict[str, str]]:
+        """Return the counters of NFS mounts, if they are to be read now, and errors by source."""
+        now_s = clocks.monotonic_s
+        if not state.device_at or not self._mountstats.is_due(len(state.mounts), now_s):
+            return None, {}
+        try:
+            found = self._mountstats.read(state.device_at, now_s)
+        except OSError as error:
+            return None, {"mountstats": str(error)}
+        problems = {f"mountstats:{device}": why for device, why in found.problems.items()}
+        return found.readings, problems
 
     def _read_data_writes(
         self, state: State, text: str | None, clocks: Clocks

@@ -11,11 +11,11 @@ LATENESS_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 
 SOURCES = (
     "diskstats", "disks", "inflight", "iowait", "pressure", "data_writes", "close_samples",
-    "sampler",
+    "mountstats", "sampler",
 )  # fmt: skip
 """Sources of data: /proc/diskstats; sysfs and the udev database; sysfs `inflight`; /proc/stat;
-/proc/pressure/io; performance events; sysfs `stat`; and ticks of the sampler, which fail by a bug
-only."""
+/proc/pressure/io; performance events; sysfs `stat`; /proc/self/mountstats; and ticks of the
+sampler, which fail by a bug only."""
 HOST_SOURCES = ("iowait", "pressure")
 """Sources that are not read at every tick."""
 
@@ -59,7 +59,9 @@ class SamplerStats(msgspec.Struct, frozen=True):
         for key in problems:
             source = _source_of(key)
             errors[source] = errors.get(source, 0) + 1
-        kept = {key: message for key, message in self.problems.items() if key in not_read}
+        kept = {
+            key: message for key, message in self.problems.items() if _source_of(key) in not_read
+        }
         return msgspec.structs.replace(self, errors=errors, problems={**kept, **problems})
 
     def works(self, source: str) -> bool:

@@ -194,8 +194,8 @@ def _promised_s(
     """Yield the latency that is promised for requests of these kinds, where it applies to them."""
     in_flight = ((whole.read_ms or 0) + (whole.write_ms or 0)) / 1000 / whole.seconds
     load = load_of(whole, limits.promise_charges) or 0.0
-    if in_flight > ALONE or load > LOW_LOAD:
-        return
+    if in_flight > ALONE or load > LOW_LOAD or limits.shared_by is not None:
+        return  # others may load a shared storage
     for kind in kinds:
         promised_s = limits.latency_of(kind.direction)
         if promised_s is not None and kind.is_small:

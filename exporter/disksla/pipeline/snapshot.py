@@ -24,7 +24,7 @@ from disksla.pipeline.sampler_stats import SOURCES
 from disksla.pipeline.slow import Direction, SlowTotals
 from disksla.pipeline.state import State
 from disksla.pipeline.totals import VerdictTotals, sum_recent
-from disksla.procfs import Counters
+from disksla.procfs import Counters, HostWait, MountReading
 from disksla.provider_count import Agreement, ProviderState
 from disksla.system import SourceHealth
 from disksla.verdict import MACHINE_LIMITS, Ceiling, LimitKind, Throttle, Verdict
@@ -83,6 +83,8 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """What consumers used of it, while it was watched."""
     why_no_consumers: str | None = None
     """Why they are not known; None while they are, or before that is known."""
+    mount: MountReading | None = None
+    """What the kernel counts of an NFS mount since it was mounted; None for a block device."""
 
 
 class GroupSnapshot(msgspec.Struct, frozen=True):
@@ -220,7 +222,8 @@ def _terms_snapshot(state: State) -> TermsSnapshot:
 
 def _group_snapshot(group: GroupState, state: State) -> GroupSnapshot:
     now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
-    totals = group.totals.with_idle_until(state.assessed, now_s)
+    read = state.mounts_read if group.shared.device is not None else None
+    totals = group.totals.with_idle_until(read.assessed if read else state.assessed, now_s)
     recent = sum_recent(totals.recent, now_s, state.settings.sampling.interval_s).without_flushes()
     limits = group.shared.limits
     return GroupSnapshot(
@@ -239,7 +242,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
     now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
     totals = disk_state.totals
     if disk_state.is_listed:
-        totals = totals.with_idle_until(state.assessed, now_s)
+        totals = totals.with_idle_until(state.assessed_of(disk_state.disk), now_s)
     recent = sum_recent(totals.recent, now_s, state.settings.sampling.interval_s).without_flushes()
     promise = disk_state.assignment.limits.promise_charges
     is_idle = disk_state.is_listed and disk_state.disk.name not in state.active
@@ -264,7 +267,9 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         verdict_totals=msgspec.structs.replace(
             totals.verdict_totals,
             throttled_s=disk_state.throttled_s,
-            host=totals.verdict_totals.host.where_known(state.last_host),
+            host=HostWait()
+            if disk_state.disk.is_mount  # waits for a server do not raise them
+            else totals.verdict_totals.host.where_known(state.last_host),
         ),
         agreement=None if comparison is None else comparison.agreement,
         ceiling=disk_state.detector.ceiling,
@@ -287,6 +292,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         and disk_state.provider.is_current(now_s),
         consumers=disk_state.consumers if state.settings.consumers else NO_CONSUMERS,
         why_no_consumers=state.why_no_consumers,
+        mount=None if disk_state.mount is None else disk_state.mount.reading,
     )
 
 

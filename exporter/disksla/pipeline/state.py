@@ -33,6 +33,16 @@ LOOK_EVERY_S = 10.0
 """As long as verdicts remember (`disksla.verdict`)."""
 
 
+class MountsRead(msgspec.Struct, frozen=True, gc=False):
+    """When the counters of NFS mounts were read last: at a tick, or less often if that costs."""
+
+    assessed: AssessedTime
+    """Time assessed until then."""
+    boottime_s: float
+    is_gap: bool = False
+    """Whether a gap was since."""
+
+
 class State(msgspec.Struct, frozen=True):
     """Everything known after a tick.
 
@@ -82,10 +92,23 @@ class State(msgspec.Struct, frozen=True):
     with_write_cache: Mapping[str, tuple[int, int]] = {}
     """Major and minor number of the monitored disks with a write-back cache: of these, empty
     flushes are among the writes of /proc/diskstats."""
+    device_at: Mapping[str, str] = {}
+    """The monitored NFS mounts by mount point."""
+    mounts_read: MountsRead | None = None
+    """None before the first time."""
     consumer_names: frozenset[Who] = frozenset()
     """Consumers that have had series of their own, on all disks."""
     why_no_consumers: str | None = None
     """Why consumers are not known; None while they are, or before that is known."""
+
+    @property
+    def mounts(self) -> frozenset[str]:
+        """The monitored NFS mounts."""
+        return frozenset(self.device_at.values())
+
+    def assessed_of(self, disk: Disk) -> AssessedTime:
+        """Return the time that was assessed until the counters of a disk were read last."""
+        return self.mounts_read.assessed if disk.is_mount and self.mounts_read else self.assessed
 
     @property
     def configuration(self) -> Configuration:
@@ -147,7 +170,7 @@ def to_look_at(state: State, now_s: float) -> list[str]:
     """
     busy_since = {
         device: since_s
-        for device in state.active & state.monitored.keys()
+        for device in (state.active & state.monitored.keys()) - state.mounts
         if (since_s := state.monitored[device].detector.busy_since_s) is not None
         and _is_seen_too_little(
             state.monitored[device].detector, now_s, min(now_s % LOOK_EVERY_S, now_s - since_s)
@@ -171,7 +194,8 @@ def to_watch(state: State) -> list[WatchedDisk]:
     """
     if not state.settings.consumers:
         return []
-    disks = [state.monitored[device] for device in sorted(state.active & state.monitored.keys())]
+    devices = sorted((state.active & state.monitored.keys()) - state.mounts)
+    disks = [state.monitored[device] for device in devices]
     return [_watched(disk_state) for disk_state in disks]
 
 
@@ -193,7 +217,8 @@ def _watched(disk_state: DiskState) -> WatchedDisk:
 
 def is_idle(state: State, diskstats: str | None) -> bool:
     """Return whether no disk did anything since `state`, by the text of /proc/diskstats."""
-    return not state.active and state.lines is not None and diskstats == state.lines.text
+    is_active = not state.active <= state.mounts
+    return not is_active and state.lines is not None and diskstats == state.lines.text
 
 
 def needs_host_wait(state: State) -> bool:

@@ -14,7 +14,7 @@ from disksla.disks import Disk
 from disksla.ebs import Failure, Reading
 from disksla.interval import Clocks
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.procfs import CloseSample, HostWait
+from disksla.procfs import CloseSample, HostWait, MountReading
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -36,8 +36,10 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     data writes since. Empty where they are not counted, or were not read."""
     close: dict[str, tuple[CloseSample, ...]] = {}
     """Close samples since the tick before, by device: of disks that were looked at closer."""
+    mounts: dict[str, MountReading] | None = None
+    """Counters of the NFS mounts by device; None if they were not read."""
     disks: tuple[Disk, ...] | None = None
-    """All block devices, if they changed since the tick before."""
+    """All block devices and NFS mounts, if they changed since the tick before."""
     cpus: Count | None = None
     """CPUs of the machine, with the block devices."""
     host: HostWait | None = None

@@ -86,6 +86,8 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
         if recent and recent[-1].end_s == now_s:
             window = recent[-1]
             records.append(_window_record(previous, disk_state, window, after))
+        elif disk_state.disk.is_mount and after.mounts_read is before.mounts_read:
+            continue
         elif (
             assessed_s
             and disk_state.is_listed
@@ -94,7 +96,8 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
         ):  # not updated at this tick, because it was idle
             window = Interval(
                 end_s=now_s,
-                seconds=assessed_s,
+                seconds=after.assessed_of(disk_state.disk).seconds
+                - before.assessed_of(disk_state.disk).seconds,
                 reads=0,
                 writes=0,
                 read_bytes=0,

@@ -1,4 +1,4 @@
-"""Files that are read again and again, and kept open: /proc/diskstats, `inflight` and `stat`."""
+"""Files that are read again and again, and kept open: of procfs, `inflight` and `stat`."""
 
 import errno
 import os
@@ -17,13 +17,13 @@ _GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
 """Errors of a device that has been removed."""
 
 
-class DiskstatsFile:
-    """/proc/diskstats, read whole and kept open."""
+class WholeFile:
+    """A file of procfs, read whole and kept open."""
 
-    def __init__(self, procfs: Path) -> None:
+    def __init__(self, path: Path, procfs: Path) -> None:
         """Open nothing; the first `read` opens the file."""
         self._procfs = procfs
-        self._path = procfs / "diskstats"
+        self._path = path
         self._descriptor: int | None = None
 
     def read(self) -> str:
@@ -62,6 +62,14 @@ class DiskstatsFile:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+class DiskstatsFile(WholeFile):
+    """/proc/diskstats, read whole and kept open."""
+
+    def __init__(self, procfs: Path) -> None:
+        """Open nothing; the first `read` opens the file."""
+        super().__init__(procfs / "diskstats", procfs)
 
 
 class InflightFiles:

@@ -63,10 +63,10 @@ def _parse_line(line: str) -> Mount | None:
         return Mount(
             int(major),
             int(minor),
-            root=_unescape(fields[3]),
-            mount_point=_unescape(fields[4]),
-            source=_unescape(origin[1]),
-            file_system=_unescape(origin[0]),
+            root=unescape(fields[3]),
+            mount_point=unescape(fields[4]),
+            source=unescape(origin[1]),
+            file_system=unescape(origin[0]),
             read_only="ro" in {*fields[5].split(","), *origin[-1].split(",")},
             number=int(fields[0]),
             subvolume=_subvolume(origin[-1]),
@@ -79,8 +79,9 @@ def _parse_line(line: str) -> Mount | None:
 def _subvolume(options: str) -> str:
     """Return the option `subvol`, which btrfs writes last, since the path may contain commas."""
     _, found, path = options.partition(",subvol=")
-    return _unescape(path) if found else "/"
+    return unescape(path) if found else "/"
 
 
-def _unescape(name: str) -> str:
+def unescape(name: str) -> str:
+    """Return a name of the mount table as it is."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), name)

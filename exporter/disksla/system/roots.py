@@ -24,6 +24,11 @@ class Roots(msgspec.Struct, frozen=True):
         """
         return self.procfs / ("self" if self.procfs == Path("/proc") else "1") / "mountinfo"
 
+    @property
+    def mountstats(self) -> Path:
+        """The counters of the mounts in `mountinfo`."""
+        return self.mountinfo.with_name("mountstats")
+
     def block_device(self, device: str) -> Path:
         """Return the sysfs directory of a block device; sysfs writes / in a name as !."""
         return self.sysfs / "class" / "block" / device.replace("/", "!")

@@ -48,7 +48,7 @@ def _title(disk: LiveDiskDocument) -> Line:
         Span(disk.device, "strong"),
         Span(" "),
         label,
-        Span(f" {format_size(disk.size_bytes)}"),
+        Span(f" {format_size(disk.size_bytes)}" if disk.size_bytes else " NFS mount"),
     )
 
 

@@ -36,8 +36,10 @@ def is_below_promise(
     """Return whether a load that the promise applies to was served below it in these windows.
 
     `windows` are those of a second or more, each with the most data writes that it may have;
-    `whole` is their sum.
+    `whole` is their sum. Limits that others share are not promised to one of them.
     """
+    if limits.shared_by is not None:
+        return False
     if not limits.promise_charges or not all(each.inflight for each in windows):
         return False
     depth = _needed_depth(whole, limits)

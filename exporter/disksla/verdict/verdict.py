@@ -7,6 +7,7 @@ import msgspec
 from disksla.interval import Interval
 from disksla.limits import Limits
 from disksla.procfs import CloseSample
+from disksla.units import MIB
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.observation import Observation, observe
 from disksla.verdict.pauses import LONGEST_WINDOW_S
@@ -27,6 +28,11 @@ Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 LIMITED_VERDICTS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
 """Requests waited for the disk, so a load that waits for them may ask for more than was served."""
+
+
+SHARED_SILENCE_S = 3.0
+SHARED_BYTES = 16 * MIB
+"""A request of each of sixteen clients: NFS has them of up to 1 MiB."""
 
 
 class WindowVerdict(msgspec.Struct, frozen=True, gc=False):
@@ -87,9 +93,9 @@ def classify(
     """Return the state of the detector after a window, and the verdicts that are decided now.
 
     Windows are decided when their second ends, the oldest first. Those after the last completion
-    wait for the next, for LONGEST_WINDOW_S at most. `group` is the last second of the group of the
-    disk, if it is in one. `counted` is the limit of the machine that the provider counts, if it
-    does: there, a disk below its promise is throttled.
+    wait for the next, for `longest_silence_s` at most. `group` is the last second of the group of
+    the disk, if it is in one. `counted` is the limit of the machine that the provider counts, if
+    it does: there, a disk below its promise is throttled.
     """
     silent_s = detector.silent_s + window.seconds if _is_silent(window) else 0.0
     if _is_idle(window) and not detector.pending:
@@ -103,7 +109,7 @@ def classify(
         silent_s=silent_s,
         busy_since_s=_busy_since(detector, window),
     )
-    if silent_s > LONGEST_WINDOW_S:
+    if silent_s > longest_silence_s(limits):
         return _stalled(state)
     # A second ends at a whole number, so that any two detectors judge the same windows together.
     if len(pending) == 1 or int(window.end_s) == int(pending[-2].window.end_s):
@@ -111,6 +117,18 @@ def classify(
     return _decided(
         state, limits=limits, tolerance=tolerance, group=group, counted=counted, signs=signs
     )
+
+
+def longest_silence_s(limits: Limits) -> float:
+    """Return for how long requests may be in flight and none be done, unless the disk is stalled.
+
+    A limiter has windows of up to a second. A storage that others use, too, may take longer for a
+    large request, and for theirs in between: as long as its limits let SHARED_BYTES pass.
+    """
+    if limits.shared_by is None:
+        return LONGEST_WINDOW_S
+    rates = (limits.rates.read_bytes_per_second, limits.rates.write_bytes_per_second)
+    return max([SHARED_SILENCE_S, *(SHARED_BYTES / rate for rate in rates if rate)])
 
 
 def after_gap(detector: DetectorState) -> DetectorState:

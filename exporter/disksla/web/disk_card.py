@@ -18,7 +18,6 @@ from disksla.limits import Limits
 from disksla.pipeline import DiskSnapshot
 from disksla.provider_count import explain_provider
 from disksla.text import escape_bytes, escape_html, percent_encoded
-from disksla.units import format_size
 from disksla.web.charts import line_charts, verdict_strip
 
 DISK_PATH = "/disk"
@@ -47,7 +46,7 @@ def brief_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot])
 def _head(snapshot: DiskSnapshot, past: HistoryView) -> str:
     disk = snapshot.disk
     uses = [f"claim {disk.full_claim}"] if disk.claim else disk.mount_points
-    facts = [format_size(disk.size_bytes), *uses]
+    facts = [disk.size_text, *uses]
     return f"""<article data-key="{escape_html(disk.name)}">
 <h2>{link(disk.name)} {badge(snapshot, past)}
 <small>{escape_html(", ".join(facts))}</small></h2>"""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from disksla.history import RECENT_S, HistoryView, Slot
 from disksla.pipeline import DiskSnapshot, Snapshot
 from disksla.text import escape_bytes, escape_html
-from disksla.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.units import format_bandwidth, format_count, format_duration
 from disksla.verdict import SHOWN_WORDS
 from disksla.web.charts import verdict_key
 from disksla.web.disk_card import badge, charts, machine_note, notes
@@ -54,7 +54,7 @@ def _facts(snapshot: DiskSnapshot, now_s: float) -> str:
     """Return what is known of the disk and its terms, as a list."""
     disk, assignment = snapshot.disk, snapshot.assignment
     facts = (
-        ("Size", format_size(disk.size_bytes)),
+        ("Size", disk.size_text),
         ("Model", disk.model),
         ("Serial number", disk.serial),
         ("Volume", disk.volume),

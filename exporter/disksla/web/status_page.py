@@ -18,13 +18,7 @@ from disksla.limits import UNKNOWN_TERMS, Limits
 from disksla.metrics import BuildInfo
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
 from disksla.text import escape_html
-from disksla.units import (
-    format_bandwidth,
-    format_count,
-    format_duration,
-    format_percent,
-    format_size,
-)
+from disksla.units import format_bandwidth, format_count, format_duration, format_percent
 from disksla.verdict import (
     OF_MACHINE,
     PROBLEMS,
@@ -142,7 +136,7 @@ def _problems(snapshot: Snapshot, build_info: BuildInfo) -> str:
 
 def _row(snapshot: DiskSnapshot, past: HistoryView, now_s: float) -> str:
     disk, assignment = snapshot.disk, snapshot.assignment
-    facts = (format_size(disk.size_bytes), disk.model, disk.serial)
+    facts = (disk.size_text, disk.model, disk.serial)
     provider = "" if assignment.terms == UNKNOWN_TERMS else assignment.provider
     present, peak = (
         (None, None) if snapshot.counters is None else (snapshot.present, snapshot.peak)

@@ -20,6 +20,7 @@ from disksla.config.fields import (
     Iops,
     MountPoint,
     Regex,
+    WebAddress,
 )
 from disksla.disks import PROBE_MAX_LOAD
 from disksla.limits import Caching
@@ -264,6 +265,13 @@ class EbsSettings(Strict, frozen=True):
     """Unix socket of the helper; without it, there are no such statistics."""
 
 
+class PagesSettings(Strict, frozen=True):
+    """What the pages of the daemon show besides the disks."""
+
+    dashboard: WebAddress | None = None
+    """The dashboard *Disk* in Grafana, to which they link."""
+
+
 class Settings(Strict, frozen=True):
     """The whole configuration; the default applies without a file."""
 
@@ -276,6 +284,7 @@ class Settings(Strict, frozen=True):
     metrics: MetricsSettings = MetricsSettings()
     ebs: EbsSettings = EbsSettings()
     state: StateSettings = StateSettings()
+    pages: PagesSettings = PagesSettings()
     consumers: Flag = True
     """Whether the units, containers and pods that use a disk are named."""
     common: Any = None

@@ -46,6 +46,9 @@ function(config) {
   throttled_rate(matcher)::
     'sum without (limit) (rate(' + self.of('disksla_throttled_seconds_total', matcher)
     + '[' + config.rateWindow + ']))',
+  // Seconds per second in which a disk was slow, beside what is promised or usual.
+  slow_rate:
+    'sum without (than) (rate(' + self.of('disksla_slow_seconds_total') + '[' + config.rateWindow + ']))',
 
   // disksla_machine_info with exactly one series for each group of disks.
   machine_info: self.one_info('disksla_machine_info', self.group),

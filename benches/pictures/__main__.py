@@ -36,7 +36,7 @@ _QUIET = (
 _DARK = ("--force-dark-mode", "--blink-settings=preferredColorScheme=0")
 
 
-_TAKEN_S = 20.0
+_TAKEN_S = 60.0
 """How long before the end of the loads the first picture is taken: browsers take seconds."""
 _BURSTING = 1
 """The disk of the dashboard: it uses up its burst credits."""
@@ -140,7 +140,7 @@ def loaded(seconds: float) -> Iterator[tuple[Daemon, list[str]]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write all pictures."""
     parser = argparse.ArgumentParser(prog="pictures", description="take pictures of the pages")
-    parser.add_argument("--seconds", type=float, default=320.0, help="duration of the loads")
+    parser.add_argument("--seconds", type=float, default=360.0, help="duration of the loads")
     parser.add_argument("--directory", type=Path, default=_PICTURES, metavar="DIR")
     options = parser.parse_args(arguments)
     if shutil.which(_CHROMIUM) is None:

@@ -11,7 +11,7 @@ _SOURCES = (
     "exporter/disksla/history/sentences.py",
     "exporter/disksla/verdict/colours.py",
     "exporter/disksla/web/*page.*",
-    "exporter/disksla/web/charts.*",
+    "exporter/disksla/web/*charts.*",
     "exporter/disksla/web/disk_card.py",
     "grafana/out/dashboards/disk.json",
     "tests/top/screens.txt",

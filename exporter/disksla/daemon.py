@@ -168,7 +168,10 @@ class Daemon:
             lambda: self._build_info,
             self.reports,
             controls=Controls(
-                self.is_healthy, self.is_ready, self.reload if web.may_reload else None
+                self.is_healthy,
+                self.is_ready,
+                self.reload if web.may_reload else None,
+                lambda: self._sampler.state.settings.pages.dashboard,
             ),
             telemetry_path=web.telemetry_path,
             sharing=Sharing(SHARE_S),

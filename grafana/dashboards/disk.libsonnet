@@ -50,6 +50,7 @@ local state = import '../state.libsonnet';
       local disk_state = 'floor(\n%s)' % state.expr(
         share,
         active='1 - ' + share('idle'),
+        slow=ratio(sum(rate('slow_seconds_total')), sum(rate('verdict_seconds_total'))),
         at_known_limit=throttled('limit!="unknown"') + ' > 0',
         out_of_credits='min by (%s) (%s) < %g'
                        % [lib.perDisk, lib.creditsLeft('_upper_bound'), config.creditsEmptyShare],
@@ -150,8 +151,8 @@ local state = import '../state.libsonnet';
           lib.stat('State', |||
             State of the disk at the end of the selected time range. Yellow, orange and purple: the
             disk gives what was sold, and the load requests more. Dark orange: so does the machine,
-            and a larger disk does not help. Red: the disk gives less than was sold. Green: the
-            cause of a slow program is elsewhere.
+            and a larger disk does not help. Light red: the disk is slow. Red: it gives less than was
+            sold. Green: the cause of a slow program is elsewhere.
           |||, 'none', [lib.now(disk_state)])
           + lib.asState + lib.size(8, 5) + lib.noData('no samples of this disk at that time'),
           lib.timeline('State history', |||
@@ -192,12 +193,26 @@ local state = import '../state.libsonnet';
             range in which the disk was neither below its promise nor stalled. Time throttled by a
             limit of the machine does not count.
           |||, 'percentunit', [lib.now('1 - ' + ratio(seconds('below|stalled'), tested))])
-          + lib.size(6, 4) + lib.noData('promise not tested')
+          + lib.size(4, 4) + lib.noData('promise not tested')
           + lib.decimals(2) + lib.steps([[null, 'red'], [config.dashboardCompliance, 'green']]),
           lib.stat('Stalled', |||
             Time within the selected time range in which requests were in flight and none completed.
           |||, 's', [lib.now(seconds('stalled'))])
-          + lib.size(6, 4) + lib.noData('no samples') + lib.noticed(1, 'dark-red'),
+          + lib.size(4, 4) + lib.noData('no samples') + lib.noticed(1, 'dark-red'),
+          lib.stat('Slow', |||
+            Share of the selected time range in which requests took longer than the promised latency, or
+            five times what is usual, and no limit explains it.
+          |||, 'percentunit', [
+            lib.now(
+              '(%s or 0 * %s) / %s' % [
+                sum('increase(disksla_slow_seconds_total{' + disk + '}[$__range])'),
+                seconds('.+'),
+                seconds('.+'),
+              ]
+            ),
+          ])
+          + lib.size(4, 4) + lib.noData('no samples')
+          + lib.noticed(config.noticeableShare, 'light-red'),
           lib.stat('Throttled', |||
             Share of the selected time range in which the disk was throttled while requests waited,
             at whatever limit. A small share is normal for a load in bursts; a large share means that
@@ -218,10 +233,10 @@ local state = import '../state.libsonnet';
         lib.row('IOPS and throughput'),
         [
           lib.lines('Time by verdict', |||
-            Shares of the time by the verdict on each 100 ms. Unproven: the load requested less than
-            the promise and was served. Met: at or above the promise. Throttled: requests waited
-            because of a limit. Below: the disk gave less than promised. Time that was not assessed
-            is missing up to 100 %.
+            Shares of the time by the verdict on each 100 ms. OK: the load requested less than the
+            promise and was served. Promise kept: at or above the promise. Throttled: requests waited
+            because of a limit. Less than promised: no limit explains what the disk gave. Time that
+            was not assessed is missing up to 100 %. Time in which the disk was slow is in these shares.
           |||, 'percentunit', [
             lib.query('sum by (verdict) (' + rate('verdict_seconds_total') + ')', '{{verdict}}'),
           ])

@@ -13,6 +13,8 @@
       local share(verdict) =
         'rate(disksla_verdict_seconds_total{' + disk + ', verdict="' + verdict + '"}['
         + config.rateWindow + '])';
+      local slow = 'sum without (than) (rate(disksla_slow_seconds_total{' + disk + '}['
+                   + config.rateWindow + ']))';
       local info = promql.info + '{' + disk + '}';
       local compliance(level, window, matchers) =
         promql.compliance(level, window) + '{' + matchers + '}';
@@ -84,13 +86,18 @@
             Disks that gave less than their terms promise for a noticeable share of the last 5
             minutes. The cause is the disk: open a ticket with the provider and attach the
             dashboard of the disk.
-          |||, 'floor(%s) == 6' % states)
+          |||, 'floor(%s) == 7' % states)
           + lib.alarming('red'),
           disks('Stalled', |||
             Disks with requests in flight that completed none. The cause is the disk, or the path to
             it.
-          |||, 'floor(%s) == 7' % states)
+          |||, 'floor(%s) == 8' % states)
           + lib.alarming('dark-red'),
+          disks('Slow', |||
+            Disks whose requests took longer than the promised latency, or five times what is usual, and
+            no limit explains it. The cause is the disk, or the path to it.
+          |||, 'floor(%s) == 6' % states)
+          + lib.alarming('light-red'),
           disks('Out of credits', |||
             Disks that are throttled while their burst credits are used up. The cause is the load:
             over a long time it is more than the baseline.
@@ -106,10 +113,6 @@
             what was sold (or a flat rate, if its terms are not known), and the load requests more.
           |||, '(%(states)s >= 2) < 4' % { states: states })
           + lib.alarming('orange'),
-          disks('OK', |||
-            Disks that served all requested I/O, or were idle. The cause of a slow program is
-            elsewhere.
-          |||, '%s < 2' % states),
         ],
         [
           lib.table(
@@ -119,11 +122,12 @@
               throttled one. Click on a disk to see its dashboard.
             ||| % config.dashboardWorst,
             ['instance', 'device'],
-            ['state', 'below', 'throttled', 'stalled', '1 d', '30 d', 'credits left'],
+            ['state', 'below', 'throttled', 'slow', 'stalled', '1 d', '30 d', 'credits left'],
             [
               ofWorst(states),
               ofWorst(share('below')),
               ofWorst(share('throttled')),
+              ofWorst(slow),
               ofWorst(share('stalled')),
               ofWorst(compliance_of_disk('1d')),
               ofWorst(compliance_of_disk('30d')),
@@ -134,7 +138,7 @@
             ],
             details=details + ['mountpoint'] + promql.claim,
             order=['device', 'state', 'persistentvolumeclaim', 'namespace', 'mountpoint', 'instance']
-                  + ['terms', 'below', 'throttled', 'stalled']
+                  + ['terms', 'below', 'throttled', 'slow', 'stalled']
                   + ['1 d', '30 d', 'credits left', 'model', 'serial']
           )
           + lib.size(24, 12) + lib.rowToDisk()
@@ -184,11 +188,16 @@
         ],
 
         [
+          disks('OK', |||
+            Disks that served all requested I/O, or were idle. The cause of a slow program is
+            elsewhere.
+          |||, '%s < 2' % states)
+          + lib.size(4, 7),
           lib.lines('Disks by state', |||
             Number of disks by state. If many turn red at the same moment, the provider has an
             incident; if many turn orange, the cause is your own load.
           |||, 'short', [lib.query('count_values("state", floor(%s))' % states, '{{state}}')])
-          + lib.stacked + lib.byState + lib.size(24, 7)
+          + lib.stacked + lib.byState + lib.size(20, 7)
           + lib.noData('no data: are the recording rules loaded?'),
         ],
 

@@ -6,13 +6,14 @@ local state = import '../state.libsonnet';
 local trimmed = import '../trimmed.libsonnet';
 local uids = import '../uids.libsonnet';
 
+// Verdicts, by the label `verdict`, in the words of the pages of the daemon.
 local verdicts = {
-  idle: 'gray',
-  unproven: 'blue',
-  met: 'green',
-  throttled: 'orange',
-  below: 'red',
-  stalled: 'dark-red',
+  idle: { color: 'gray', text: 'idle' },
+  unproven: { color: 'blue', text: 'OK' },
+  met: { color: 'green', text: 'promise kept' },
+  throttled: { color: 'orange', text: 'throttled' },
+  below: { color: 'red', text: 'less than promised' },
+  stalled: { color: 'dark-red', text: 'stalled' },
 };
 
 // Limits that throttle, by the label `limit`.
@@ -400,12 +401,13 @@ function(config) {
     named(name, { color: colour(colours[name]) })
     for name in std.objectFields(colours)
   ]),
-  byVerdict: self.coloured(verdicts),
-  // Series whose name is a value of the label `limit` get the text and colour of this limit.
-  byLimit: self.overrides([
-    named(name, { displayName: limits[name].text, color: colour(limits[name].color) })
-    for name in std.objectFields(limits)
+  // Series whose name is the value of a label get the text and colour of this value.
+  local worded(values) = self.overrides([
+    named(name, { displayName: values[name].text, color: colour(values[name].color) })
+    for name in std.objectFields(values)
   ]),
+  byVerdict: worded(verdicts),
+  byLimit: worded(limits),
   // Series whose name is the number of a state get its text and colour.
   byState: self.overrides([
     named(std.toString(each.value), { displayName: each.text, color: colour(each.color) })

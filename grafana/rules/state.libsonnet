@@ -19,6 +19,7 @@ local state = import '../state.libsonnet';
         expr: '(\n' + state.expr(
           share,
           active='sum without (verdict) (' + promql.verdict_rate('verdict!="idle"') + ')',
+          slow=promql.slow_rate,
           at_known_limit=promql.throttled_rate('limit!="unknown"') + ' > 0',
           out_of_credits='min without (resource) (%s / %s) < %g' % [
             promql.of('disksla_burst_credits_upper_bound'),

@@ -17,8 +17,15 @@ HALF = CreditsDocument(
 
 def test_sentence() -> None:
     assert HALF.describe() == "Burst credits (iops): 50 %, between 25 % and 75 %."
-    draining = msgspec.structs.replace(HALF, exhaustion_s=90.0)
-    assert draining.describe().endswith("75 %; used up in 90 s at the present load.")
+    resting = msgspec.structs.replace(HALF, refill_s=12000.0, lasting_ratio=1.5)
+    assert resting.describe().endswith("75 %; full again after 3.33 h at rest.")
+    draining = msgspec.structs.replace(resting, exhaustion_s=1380.0, lasting_ratio=0.6249)
+    assert draining.describe() == (
+        "Burst credits (iops): 50 %, between 25 % and 75 %; empty in 23 min at this load;"
+        " full again after 3.33 h at rest; 62 % of this load would last."
+    )
+    full = msgspec.structs.replace(HALF, refill_s=0.0)
+    assert full.describe() == HALF.describe()
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Daem
     """Return a daemon for each situation, when its disks have been sampled for some seconds."""
     with ExitStack() as stack:
         started = {
-            name: _start(situation, tmp_path_factory.mktemp(name), stack)
+            name: start_situation(situation, tmp_path_factory.mktemp(name), stack)
             for name, situation in SITUATIONS.items()
         }
         for name, situation in SITUATIONS.items():
@@ -75,7 +75,7 @@ def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Daem
         yield started
 
 
-def _start(situation: Situation, directory: Path, stack: ExitStack) -> Daemon:
+def start_situation(situation: Situation, directory: Path, stack: ExitStack) -> Daemon:
     machine = SimulatedMachine(directory, situation.disks)
     stack.enter_context(machine.running())
     config, state = directory / "disksla.yml", directory / "state"

@@ -88,17 +88,19 @@ def test_screen_reader_has_all_of_the_status_page(
     charts = [name for name in pictures if name.startswith("IOPS of the last 5 minutes, now ")]
     assert len(charts) == 6
     assert any("limit 300" in chart for chart in charts)
+    groups = [name for name in names["group"] if name.startswith("History of ")]
+    assert len(groups) == 6
     assert len(pictures) == 6 + 6 * 4 + 1  # one has burst credits
 
 
-def test_keyboard_goes_through_the_links_in_order(page: Page, daemons: dict[str, Daemon]) -> None:
+def test_keyboard_goes_through_links_and_charts_in_order(
+    page: Page, daemons: dict[str, Daemon]
+) -> None:
     page.shows()
     page.open(f"http://{daemons['busy'].address}/")
-    links = page.evaluate("[...document.querySelectorAll('a')].map(each => each.href)")
-    assert len(links) == 5 + 6
-    reached = []
-    for _ in links:
+    page.evaluate("window.stops = [...document.querySelectorAll('a, .charts')]")
+    assert page.evaluate("stops.length") == 3 + 6 + 6
+    for number in range(3 + 6 + 6):
         page.press(*TAB)
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
-        reached.append(page.evaluate("document.activeElement.href"))
-    assert reached == links
+        assert page.evaluate("stops.indexOf(document.activeElement)") == number

@@ -1,5 +1,7 @@
 """The page that replaces its content: what its reader does stays as it is."""
 
+import re
+
 import pytest
 
 from browser.chromium import Page
@@ -90,3 +92,72 @@ def test_page_says_that_it_is_not_updated(status_page: Page) -> None:
     status_page.evaluate("window.fetch = working")
     assert eventually(lambda: not status_page.evaluate(NOTE), WITHIN_S)
     assert not status_page.evaluate("document.title").startswith("not updated: ")
+
+
+VALUES = "document.querySelector('#values').textContent"
+CURSORS = "document.querySelectorAll('.cursor').length"
+CLOCK = re.compile(r"\d\d:\d\d:\d\d: ")
+
+
+def seconds(text: str) -> int:
+    """Return the time of the values of a moment, in seconds since midnight."""
+    hours, minutes, rest = text[:8].split(":")
+    return 3600 * int(hours) + 60 * int(minutes) + int(rest)
+
+
+def test_arrow_keys_read_the_charts(status_page: Page) -> None:
+    """The values are those that the charts have; they stay with their moment in an update."""
+    status_page.evaluate("document.querySelector('.charts').focus()")
+    assert status_page.evaluate(VALUES) == ""
+    for _ in range(3):
+        status_page.press("ArrowLeft", 37)
+    first = status_page.evaluate(VALUES)
+    assert CLOCK.match(first)
+    assert all(f" {title}: " in first for title in ("IOPS", "Throughput", "Queue depth"))
+    assert re.search(r"%\. IOPS: reads [.\d]+, writes [.\d]+\. Throughput: reads ", first)
+    plots = status_page.evaluate(
+        "document.querySelector('.charts').querySelectorAll('figure').length"
+    )
+    assert status_page.evaluate(CURSORS) == plots + 1
+    status_page.press("ArrowLeft", 37)
+    second = status_page.evaluate(VALUES)
+    assert (seconds(first) - seconds(second)) % 86400 == 5
+    assert has_updated(status_page)
+    assert status_page.evaluate(VALUES)[:8] == second[:8]
+    status_page.press("Home", 36)
+    assert (seconds(second) - seconds(status_page.evaluate(VALUES))) % 86400 > 250
+    status_page.press("Escape", 27)
+    assert status_page.evaluate(VALUES) == ""
+    assert status_page.evaluate(CURSORS) == 0
+
+
+def test_pointer_reads_the_charts(status_page: Page) -> None:
+    status_page.evaluate("document.querySelector('.plot').scrollIntoView({block: 'center'})")
+    box = status_page.evaluate(
+        "(({x, y, width, height}) => ({x: x + width - 3, y: y + height / 2}))"
+        "(document.querySelector('.plot').getBoundingClientRect())"
+    )
+    status_page.call("Input.dispatchMouseEvent", type="mouseMoved", **box)
+    assert CLOCK.match(status_page.evaluate(VALUES))
+    top = status_page.evaluate("document.querySelector('#values').getBoundingClientRect().top")
+    assert top > box["y"]
+    status_page.call("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
+    assert status_page.evaluate(VALUES) == ""
+
+
+def test_times_are_those_of_the_reader(page: Page, daemons: dict[str, Daemon]) -> None:
+    page.call("Emulation.setTimezoneOverride", timezoneId="Asia/Kolkata")
+    page.open(f"http://{daemons['busy'].address}/")
+    shown, utc = page.evaluate(
+        "(({textContent, dateTime}) => [textContent, dateTime])(document.querySelector('time'))"
+    )
+    assert (seconds(shown) - seconds(utc[11:])) % 86400 == 5.5 * 3600
+
+
+def test_charts_need_no_script(page: Page, daemons: dict[str, Daemon]) -> None:
+    page.call("Emulation.setScriptExecutionDisabled", value=True)
+    page.open(f"http://{daemons['busy'].address}/")
+    texts = "[...document.querySelectorAll('%s')].map(each => each.textContent)"
+    assert "limit 300" in page.evaluate(texts % ".name")
+    assert all(text.endswith(" UTC") for text in page.evaluate(texts % "time:last-child"))
+    assert page.evaluate("document.querySelector('.charts').tabIndex") == -1

@@ -14,7 +14,7 @@ from disksla.commands._daemon import chosen_disks
 from disksla.commands.check import STATUSES, check, parse_thresholds
 from disksla.errors import DiskslaError
 
-PERFORMANCE = re.compile(r"'[^'=]+'=-?[0-9.e-]+(s|%)?(;[0-9.]*){0,4}")
+PERFORMANCE = re.compile(r"'[^'=]+'=-?[0-9.]+(s|%)?(;[0-9.]*){0,4}")
 """Monitoring Plugins Development Guidelines, section 2.6."""
 
 
@@ -42,7 +42,7 @@ def said(*disks: DiskDocument, warning: str = "throttled=10%", critical: str = "
 def test_disks_without_a_problem_are_ok() -> None:
     line = said(disk("vda", {}), disk("vdb", {"throttled": 29.0}))
     assert line.startswith("DISKSLA OK - 2 disks | 'vda throttled'=0%;10;;0;100 ")
-    assert "'vdb throttled'=9.66667%;10;;0;100" in line
+    assert "'vdb throttled'=9.666667%;10;;0;100" in line
     assert "'vdb latency'=0.0008s;;;0" in line
 
 
@@ -58,6 +58,10 @@ def test_latency_has_a_threshold() -> None:
     line = said(disk("vda", {}), warning="latency=500us", critical="latency=20ms")
     assert line.startswith("DISKSLA WARNING - vda takes 0.8 ms for a request | ")
     assert "'vda latency'=0.0008s;0.0005;0.02;0" in line
+    fast = msgspec.structs.replace(disk("vda", {"throttled": 0.00003}), latency_s=5.2e-05)
+    line = said(fast, warning="latency=50us")
+    assert "'vda latency'=0.000052s;0.00005;;0" in line
+    assert "'vda throttled'=0.00001%;;;0;100" in line
 
 
 def test_slow_disk_has_a_threshold() -> None:

@@ -40,6 +40,15 @@ def test_settings_default() -> None:
     assert read({"sampling": None, "disks": None, "state": {}}) == Settings()
 
 
+def test_dashboard_is_a_web_address() -> None:
+    address = "https://grafana.example.com/d/disksla-disk?var-instance=db-1:10056"
+    assert read({"pages": {"dashboard": address}}).pages.dashboard == address
+    for other in ("grafana.example.com", "javascript:alert(1)", "https://g/#x", "https://a b"):
+        assert (
+            "such as https://" in problems_of({"pages": {"dashboard": other}})["pages.dashboard"]
+        )
+
+
 def test_settings_are_read_in_base_units() -> None:
     settings = read(
         {

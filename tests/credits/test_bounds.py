@@ -19,6 +19,8 @@ from disksla.credits.bounds import (
     exhaustion_s,
     from_bounds,
     initial,
+    lasting_per_second,
+    refill_s,
 )
 from disksla.limits.burst_rules import UnitBoost, burst_for
 from disksla.limits.limits import Bucket, DrainKind, Rates
@@ -299,6 +301,19 @@ def test_exhaustion_is_infinite_if_credits_do_not_decrease() -> None:
     assert exhaustion_s(initial(CONSTANT), CONSTANT, 300.0) == math.inf
     assert exhaustion_s(initial(EXCESS), EXCESS, 1.1) == math.inf
     assert exhaustion_s(initial(EXCESS), EXCESS, 2.125) == pytest.approx(54.0)
+
+
+@pytest.mark.parametrize("bucket", BUCKETS, ids=lambda bucket: f"{bucket.resource}-{bucket.drain}")
+def test_credits_last_at_a_lower_load_and_are_full_after_a_rest(bucket: Bucket) -> None:
+    now = initial(bucket)
+    lasting = lasting_per_second(bucket)
+    assert exhaustion_s(now, bucket, lasting) == math.inf
+    assert exhaustion_s(now, bucket, 1.05 * lasting) < math.inf
+    rest_s = refill_s(now, bucket)
+    assert rest_s == pytest.approx(bucket.capacity / 2 / bucket.fill_per_second)
+    full = from_bounds(bucket, bucket.capacity, bucket.capacity, bucket.capacity)
+    assert refill_s(full, bucket) == 0.0
+    assert refill_s(now, msgspec.structs.replace(bucket, fill_per_second=0.0)) == math.inf
 
 
 def test_gap_of_unknown_use_may_drain_at_the_peak() -> None:

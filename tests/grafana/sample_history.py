@@ -12,6 +12,7 @@ from disksla.credits.account import CreditLevel
 from disksla.disks.disk import disk_key
 from disksla.limits.limits import Limits
 from disksla.metrics.collector import Reports, SnapshotCollector
+from disksla.pipeline.slow import SlowTotals
 from disksla.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.iowait import HostWait
@@ -92,6 +93,12 @@ def probed(disk: DiskSnapshot) -> DiskSnapshot:
     return msgspec.structs.replace(disk, probes=both)
 
 
+def slow(disk: DiskSnapshot) -> DiskSnapshot:
+    """Return the disk after an hour in which it was slow for a third of the time."""
+    totals = SlowTotals(above_promise_s=HOUR_S / 12, above_usual_s=HOUR_S / 4)
+    return msgspec.structs.replace(disk, slow=totals)
+
+
 def compared(disk: DiskSnapshot) -> DiskSnapshot:
     """Return the disk with what the provider counted: less, and partly at the machine's limit."""
     own_s = disk.verdict_totals.throttled_s
@@ -132,6 +139,7 @@ FLEET: dict[str, Snapshot] = {
         make_disk(
             "vdd", limit="machine_iops", groups=("ebs",), throttled=0.6, met=0.06, below=0.04
         ),
+        slow(make_disk("vde", unproven=0.5)),
         unknown_disk_view("sda"),
         groups=(
             make_group("vda", "vdd", iops=0.6),
@@ -142,14 +150,15 @@ FLEET: dict[str, Snapshot] = {
 REPORTS = {"db-1:10056": {disk_key(FLEET["db-1:10056"].disks[0].disk) or "": a_report(*RESULTS)}}
 """The first disk failed its acceptance test."""
 STATES = {
-    ("db-1:10056", "vda"): 6,
+    ("db-1:10056", "vda"): 7,
     ("db-1:10056", "vdb"): 4,
     ("db-1:10056", "vdc"): 3,
-    ("db-1:10056", "vdd"): 7,
+    ("db-1:10056", "vdd"): 8,
     ("db-2:10056", "vda"): 1,
     ("db-2:10056", "vdb"): 2,
     ("db-2:10056", "vdc"): 0,
     ("db-2:10056", "vdd"): 5,
+    ("db-2:10056", "vde"): 6,
 }
 """Expected state of each disk (grafana/state.libsonnet); sda was not assessed and has none."""
 

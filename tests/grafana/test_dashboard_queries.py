@@ -110,6 +110,7 @@ def test_fleet_counts_each_disk_once(fleet: Prometheus) -> None:
     counted = {
         "Below promise": 1,
         "Stalled": 1,
+        "Slow": 1,
         "Out of credits": 1,
         "Throttled: machine": 1,
         "Throttled": 2,
@@ -181,7 +182,7 @@ def test_disks_that_broke_their_promise_today_are_listed(fleet: Prometheus) -> N
     least = first_target("fleet", "Least compliant disks of the last day")
     found = result(fleet, least, ANYWHERE)
     assert {(one["metric"]["instance"], one["metric"]["device"]) for one in found} == {
-        (instance, device) for (instance, device), state in STATES.items() if state in {6, 7}
+        (instance, device) for (instance, device), state in STATES.items() if state in {7, 8}
     } | {("db-2:10056", "vdd")}
 
 

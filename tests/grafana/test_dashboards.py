@@ -148,29 +148,29 @@ VIOLATIONS: list[tuple[str, tuple[str | int, ...], object]] = [
     ("links", ("links", 0, "keepTime"), False),
     ("links", ("links", 0, "includeVars"), True),
     ("links", ("links", 0, "url"), "/d/disksla-fleet"),
-    ("panel_units", ("panels", 12, "fieldConfig", "defaults", "unit"), "Bps"),
+    ("panel_units", ("panels", 13, "fieldConfig", "defaults", "unit"), "Bps"),
     ("alert_annotations", ("annotations", "list"), []),
     ("timeline_colours", ("panels", 1, "fieldConfig", "defaults", "color", "mode"), "thresholds"),
     ("absence_is_calm", ("panels", 5, "fieldConfig", "defaults", "mappings"), []),
     ("absence_is_calm", ("panels", 3, "options", "textMode"), "name"),
     ("present_at_any_zoom", ("panels", 0, "maxDataPoints"), 1000),
     ("present_at_any_zoom", EXPR, "increase(x[$__rate_interval])"),
-    ("heat_maps_of_requests", ("panels", 25, "gridPos", "h"), 8),
-    ("heat_maps_of_requests", ("panels", 25, "targets", 0, "expr"), "sum by (le) (x)"),
-    ("lines_are_legible", ("panels", 12, "options", "legend", "calcs"), []),
-    ("lines_are_legible", ("panels", 12, "fieldConfig", "defaults", "custom", "axisSoftMax"), 0),
+    ("heat_maps_of_requests", ("panels", 26, "gridPos", "h"), 8),
+    ("heat_maps_of_requests", ("panels", 26, "targets", 0, "expr"), "sum by (le) (x)"),
+    ("lines_are_legible", ("panels", 13, "options", "legend", "calcs"), []),
+    ("lines_are_legible", ("panels", 13, "fieldConfig", "defaults", "custom", "axisSoftMax"), 0),
     (
         "lines_are_legible",
-        ("panels", 12, "fieldConfig", "defaults", "color"),
+        ("panels", 13, "fieldConfig", "defaults", "color"),
         {"mode": "palette-classic"},
     ),
     (
         "lines_are_legible",
-        ("panels", 14, "fieldConfig", "overrides", 1, "properties", 3, "value"),
+        ("panels", 15, "fieldConfig", "overrides", 1, "properties", 3, "value"),
         1,
     ),
-    ("rounding_and_names", ("panels", 12, "fieldConfig", "defaults", "decimals"), MISSING),
-    ("rounding_and_names", ("panels", 12, "type"), "bargauge"),
+    ("rounding_and_names", ("panels", 13, "fieldConfig", "defaults", "decimals"), MISSING),
+    ("rounding_and_names", ("panels", 13, "type"), "bargauge"),
     (
         "rounding_and_names",
         ("panels", 6, "title"),
@@ -179,7 +179,7 @@ VIOLATIONS: list[tuple[str, tuple[str | int, ...], object]] = [
     ("quantiles_of_windows", EXPR, "histogram_quantile(0.5, disksla_window_load_ratio_bucket)"),
     ("quantiles_of_windows", EXPR, "histogram_quantile(0.5, disksla_read_latency_seconds_bucket)"),
     ("one_promise_for_each_disk", EXPR, "min(disksla_limit_latency_seconds)"),
-    ("one_promise_for_each_disk", ("panels", 14, "targets", 2, "expr"), "disksla_limit_read_iops"),
+    ("one_promise_for_each_disk", ("panels", 15, "targets", 2, "expr"), "disksla_limit_read_iops"),
     ("words_of_the_field", ("panels", 0, "title"), "The 99th percentile"),
     ("links", ("panels", 0, "fieldConfig", "defaults", "links"), [{"title": "", "url": "/d/x"}]),
     (
@@ -188,10 +188,10 @@ VIOLATIONS: list[tuple[str, tuple[str | int, ...], object]] = [
         {"fixedColor": "#ff0000"},
     ),
     ("tables", ("panels", 0, "type"), "table"),
-    ("tables", ("panels", 13, "type"), "table"),
+    ("tables", ("panels", 14, "type"), "table"),
     ("schema", ("panels", 0, "options", "colourMode"), "value"),
     ("schema", ("panels", 0, "fieldConfig", "defaults", "units"), "s"),
-    ("schema", ("panels", 12, "fieldConfig", "defaults", "custom", "lineWidht"), 1),
+    ("schema", ("panels", 13, "fieldConfig", "defaults", "custom", "lineWidht"), 1),
     ("schema", ("timezones",), "browser"),
 ]
 
@@ -201,7 +201,7 @@ def test_panels_that_people_know_from_other_tools() -> None:
     assert titles >= {
         *("Read IOPS", "Write IOPS", "Read throughput", "Write throughput", "Request size"),
         *("Mean queue depth", "Queue depth", "Latency", "Flush latency", "State history"),
-        *("Throttled", "Throttled by the machine", "Stalled", "Burst credits"),
+        *("Throttled", "Throttled by the machine", "Stalled", "Slow", "Burst credits"),
     }
 
 

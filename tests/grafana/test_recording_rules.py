@@ -105,6 +105,13 @@ def shares_are_of_assessed_seconds() -> list[RuleTest]:
     return [RuleTest(scraped, expected)]
 
 
+def slow(**per_minute: float) -> World:
+    return {
+        of_disk("slow_seconds_total", than=than): Counter(seconds)
+        for than, seconds in per_minute.items()
+    }
+
+
 def state_is_the_worst_of_five_minutes() -> list[RuleTest]:
     """Each host is in another state; the fraction is the share of the time."""
     credits_left = {"burst_credits_upper_bound": 0.0, "burst_credits_capacity": 8000.0}
@@ -119,8 +126,13 @@ def state_is_the_worst_of_five_minutes() -> list[RuleTest]:
         "out-of-credits": ({**verdicts(idle=45, throttled=15), **no_credits}, 4.25),
         "machine": (verdicts(by_machine=9, idle=45, throttled=15), 5.25),
         "less-by-machine": (verdicts(by_machine=6, idle=45, throttled=15), 3.25),
-        "below": (verdicts(below=6, throttled=54), 6.1),
-        "stalled": (verdicts(stalled=60), 7.99),
+        "slow": (
+            {**verdicts(idle=30, unproven=21, throttled=9), **slow(promise=3, usual=12)},
+            6.25,
+        ),
+        "slow-for-a-moment": ({**verdicts(idle=45, unproven=15), **slow(usual=2)}, 1.25),
+        "below": ({**verdicts(below=6, throttled=51, met=3), **slow(usual=3)}, 7.1),
+        "stalled": (verdicts(stalled=60), 8.99),
     }
     not_assessed = {**verdicts(), info(): Gauge(1)}
     scraped = renamed(steady(not_assessed), host="not-assessed")

@@ -92,7 +92,13 @@ def document(*disks: LiveDiskDocument) -> DisksDocument:
 def with_credits(plain: LiveDiskDocument) -> LiveDiskDocument:
     """Return a disk that has 31.2 % of its credits left."""
     left = CreditsDocument(
-        resource="iops", ratio=0.3125, lower_ratio=0.25, upper_ratio=0.5, exhaustion_s=750.0
+        resource="iops",
+        ratio=0.3125,
+        lower_ratio=0.25,
+        upper_ratio=0.5,
+        exhaustion_s=750.0,
+        refill_s=12000.0,
+        lasting_ratio=0.62,
     )
     ratios = tuple(index / _COLUMNS for index in range(_COLUMNS))
     of_charts = msgspec.structs.replace(plain.charts, credits_ratio=ratios)

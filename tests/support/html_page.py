@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-VOID = {"meta", "rect", "line", "circle", "polygon", "polyline"}
+VOID = {"meta", "rect", "line", "circle", "path", "polygon", "polyline"}
 LOADING = {"link", "img", "iframe"}
 Attributes = dict[str, str | None]
 

@@ -14,13 +14,15 @@ from disksla.history.history import History
 from disksla.history.packed_slots import PackedSlots
 from disksla.history.past import HistoryView
 from disksla.history.sentences import MachineLimit
-from disksla.history.slot import COLUMNS, RunningTotals, Slot, columns_of, joined
+from disksla.history.slot import RunningTotals, Slot, columns_of, joined
+from disksla.limits import NO_LIMITS, Limits, Rates
 from disksla.pipeline.advance import advance
 from disksla.pipeline.snapshot import Snapshot, take_snapshot
 from disksla.pipeline.state import State
 from disksla.verdict import VERDICTS
-from disksla.web.charts import line_charts, verdict_strip
-from disksla.web.disk_card import disk_card, machine_note, shared_limits
+from disksla.web.charts import ChartPeriod, period_until, verdict_strip
+from disksla.web.disk_card import disk_card, machine_note
+from disksla.web.disk_charts import history_charts
 from disksla.web.disk_page import disk_page
 from disksla.web.page import Frame
 from disksla.web.runbook import runbook_page
@@ -33,6 +35,7 @@ from support.simulated_limiter import DEVICE, run
 from support.snapshots import ABOUT, BURST_LIMITS, IOPS_CREDITS, disk_view, group_view, view, views
 
 FRAME = Frame("db-1", "0.2.0", "/metrics")
+PERIOD = ChartPeriod("5 minutes", 300.0, 300.0, 1_800_000_000.0)
 NUMBERS = st.floats(0, 1e6, width=32)
 SLOTS = st.lists(
     st.builds(
@@ -60,23 +63,54 @@ def encoded_and_decoded(document: DisksDocument) -> DisksDocument:
     return msgspec.json.decode(msgspec.json.encode(document), type=DisksDocument)
 
 
+def charts_of(*slots: Slot, limits: Limits = NO_LIMITS) -> dict[str, str]:
+    """Return the charts by title, and the strip."""
+    strip, *figures = history_charts(slots, PERIOD, limits, "vdb").split("<figure")
+    return {"": strip} | {re.split("<figcaption>| <b>", each)[1]: each for each in figures}
+
+
+def drawn(chart: str, name: str) -> str:
+    """Return the path of a line or an area."""
+    found = re.search(f'class="{name}"[^>]* d="(.*?)"', chart)
+    return found[1] if found else ""
+
+
 @scaled(60)
-@given(SLOTS)
-def test_charts_of_any_slots_are_svg_with_text(slots: list[Slot]) -> None:
-    columns = columns_of(slots, 300.0, 5.0)
-    assert len(columns) == COLUMNS
-    text = verdict_strip(columns, "5 minutes") + line_charts(columns, "5 minutes", 300.0, None)
+@given(SLOTS, st.sampled_from([NO_LIMITS, BURST_LIMITS, disk_view().assignment.limits]))
+def test_charts_of_any_slots_are_svg_with_text(slots: list[Slot], limits: Limits) -> None:
+    text = history_charts(slots, PERIOD, limits, "vdb")
     HtmlPage(text)
     assert "nan" not in text
-    assert text.count('role="img"') == text.count("aria-label=") >= 5
+    assert text.count('role="img"') == text.count("</figure>") + 1 >= 5
 
 
 def test_equal_columns_are_drawn_as_one() -> None:
-    slots = [Slot(end, 1.0, None, RunningTotals(idle=1.0)) for end in range(6, 300, 5)]
-    columns = columns_of(slots, 300.0, 5.0)
-    assert verdict_strip(columns, "5 minutes").count("<rect") == 1
-    chart = line_charts(columns, "5 minutes").partition("</figure>")[0]
-    assert len(chart.partition('class="peak" points="')[2].partition('"')[0].split()) == 2
+    slots = [Slot(end, 1.0, None, RunningTotals(idle=1.0)) for end in range(1, 300, 5)]
+    assert verdict_strip(slots, PERIOD).count("<rect") == 1
+    assert drawn(charts_of(*slots)["IOPS"], "reads") == "M0 0V0H60V0"
+
+
+def test_columns_keep_their_time() -> None:
+    """A column that is complete is the same later: the cursor of the page stays with it."""
+    before = period_until("5 minutes", 300.0, History(at_s=100.05, realtime_s=1_800_000_100.3))
+    after = period_until("5 minutes", 300.0, History(at_s=104.95, realtime_s=1_800_000_105.2))
+    later = period_until("5 minutes", 300.0, History(at_s=105.05, realtime_s=1_800_000_105.3))
+    assert before == after
+    assert (before.monotonic_s, before.end_s) == (105.0, 1_800_000_105)
+    assert (later.monotonic_s, later.end_s) == (110.0, 1_800_000_110)
+
+
+def test_chart_has_clock_times_and_a_scale_with_units() -> None:
+    totals = RunningTotals(reads=10.0, read_bytes=3 * 2**20, read_s=0.05)
+    charts = charts_of(Slot(300.0, 1.0, None, totals))
+    for chart in charts.values():
+        assert '<time datetime="2027-01-15T07:55:00Z">07:55:00</time>' in chart
+        assert '<time datetime="2027-01-15T08:00:00Z">08:00:00 UTC</time>' in chart
+    scales = {title: re.findall('<text y="10">(.*?)<', chart) for title, chart in charts.items()}
+    assert scales == {
+        "": [], "IOPS": ["10"], "Throughput": ["3 MiB/s"], "Latency": ["6 ms"],
+        "Queue depth": ["1"],
+    }  # fmt: skip
 
 
 def test_slots_are_in_the_column_of_their_middle() -> None:
@@ -93,24 +127,70 @@ def test_gap_breaks_the_line() -> None:
     slots = [
         Slot(end, 1.0, None, RunningTotals(reads=5.0, read_s=1.0)) for end in (100.0, 200.0, 300.0)
     ]
-    charts = line_charts(columns_of(slots, 300.0, 5.0), "5 minutes")
-    iops = charts.partition("</figure>")[0]
-    assert iops.count("<polygon") == 3
-    assert "limit" not in iops
+    iops = charts_of(*slots)["IOPS"]
+    assert drawn(iops, "reads") == "M19 0V5H20V0M39 0V5H40V0M59 0V5H60V0"
+    assert 'class="limit"' not in iops
     assert "now 5, at most 5" in iops
+
+
+def test_reads_and_writes_are_apart() -> None:
+    totals = RunningTotals(
+        reads=200.0, writes=100.0, least_writes=100.0, most_writes=100.0, read_s=1.0, write_s=2.0,
+        read_bytes=2048.0, written_bytes=1024.0,
+    )  # fmt: skip
+    charts = charts_of(Slot(300.0, 1.0, None, totals))
+    found = {
+        title: re.findall('<span class="(?:reads|writes)">(.*?)</span>', chart)
+        for title, chart in charts.items()
+    }
+    assert found["IOPS"] == ["reads 200", "writes 100"]
+    assert found["Throughput"] == ["reads 2 KiB/s", "writes 1 KiB/s"]
+    assert found["Latency"] == ["reads 5 ms", "writes 20 ms"]
+    assert drawn(charts["IOPS"], "reads") == "M59 0V200H60V0"
+    assert drawn(charts["IOPS"], "writes") == "M59 0V100H60V0"
+    assert drawn(charts["IOPS"], "total") == "M59 0V300H60V0"
 
 
 def test_chart_of_iops_shows_between_which_numbers_they_are() -> None:
     totals = RunningTotals(reads=5.0, writes=600.0, least_writes=295.0, most_writes=595.0)
-    chart = line_charts([Slot(300.0, 1.0, None, totals)], "5 minutes", 300.0)
-    iops = chart.partition("</figure>")[0]
-    assert "now 300 to 600, at most 600, limit 300" in iops
+    iops = charts_of(Slot(300.0, 1.0, None, totals), limits=BURST_LIMITS)["IOPS"]
+    assert "now 300 to 600, at most 600, baseline 300, burst 2000" in iops
     assert "<b>300 to 600</b>" in iops
-    assert iops.count("<polygon") == 2
-    exact = totals._replace(most_writes=295.0)
-    chart = line_charts([Slot(300.0, 1.0, None, exact)], "5 minutes")
-    assert "now 300, at most 300" in chart
-    assert chart.partition("</figure>")[0].count("<polygon") == 1
+    assert (drawn(iops, "total"), drawn(iops, "doubt")) == ("M59 0V300H60V0", "M59 0V600H60V0")
+    exact = charts_of(Slot(300.0, 1.0, None, totals._replace(most_writes=295.0)))["IOPS"]
+    assert "now 300, at most 300" in exact
+    assert not drawn(exact, "doubt")
+
+
+def names_of_limits(limits: Limits) -> list[list[str]]:
+    """Return the names in the charts of IOPS, throughput and latency."""
+    charts = charts_of(limits=limits)
+    titles = ("IOPS", "Throughput", "Latency")
+    return [re.findall('class="name".*?>(.*?)<', charts[title]) for title in titles]
+
+
+def test_limits_are_lines_with_a_name() -> None:
+    assert names_of_limits(BURST_LIMITS) == [
+        ["burst 2000", "baseline 300"],
+        ["burst 57.22 MiB/s", "baseline 28.61 MiB/s"],
+        ["indicative 20 ms"],
+    ]
+    separate = disk_view().assignment.limits
+    assert names_of_limits(separate) == [
+        ["limit of reads 10000", "limit of writes 5000"],
+        ["limit of reads 419.6 MiB/s", "limit of writes 209.8 MiB/s"],
+        ["guaranteed 1 ms"],
+    ]
+    assert not drawn(charts_of(limits=separate)["IOPS"], "total")
+    equal = msgspec.structs.replace(
+        separate, rates=Rates(write_iops=50.0, read_iops=50.0), write_latency_s=0.01
+    )
+    assert names_of_limits(equal) == [
+        ["limit of each 50"],
+        [],
+        ["guaranteed of writes 10 ms", "guaranteed of reads 1 ms"],
+    ]
+    assert names_of_limits(NO_LIMITS) == [[], [], []]
 
 
 @pytest.mark.parametrize(
@@ -159,17 +239,11 @@ def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
 def test_credits_are_shown_with_their_bounds_and_the_time_to_empty() -> None:
     disk = disk_view(limits=BURST_LIMITS)
     card = disk_card(disk, HistoryView(), [])
-    assert "Burst credits (iops): 31.2 %, between 15.6 % and 50 %; used up in" in card
+    assert "Burst credits (iops): 31.2 %, between 15.6 % and 50 %; empty in" in card
     full = msgspec.structs.replace(IOPS_CREDITS, exhaustion_s=float("inf"))
-    assert "used up" not in disk_card(
+    assert "empty in" not in disk_card(
         msgspec.structs.replace(disk, credits=(full,)), HistoryView(), []
     )
-
-
-def test_limits_are_lines_only_where_reads_and_writes_share_them() -> None:
-    assert shared_limits(BURST_LIMITS) == (300.0, 30e6)
-    separate = disk_view().assignment.limits
-    assert shared_limits(separate) == (None, None)
 
 
 def test_disk_that_is_new_under_an_old_name_has_no_past() -> None:
@@ -347,7 +421,7 @@ def test_many_disks_have_short_cards_and_are_not_all_named() -> None:
     assert "10 of 21 disks had a problem" in page
     assert "sd8, sd7, sd6, sd5, sd4, sd3, sd2, sd1 and 2 more).</h1>" in page
     assert page.count("<article") == 20
-    assert page.count(">Queue depth<") == 12
+    assert page.count("<figcaption>Queue depth <b>") == 12
     assert page.index('data-key="cards brief"') < page.index(">sd10</a>")
     assert "<summary>1 other disks" in page
     HtmlPage(page)
@@ -382,3 +456,19 @@ def test_claim_is_named_on_the_card_and_on_the_page() -> None:
     page = disk_page(view(disk), before.disk.name, HistoryView(), FRAME)
     assert page is not None
     assert "<dt>Claim</dt><dd>db/data-pg-0</dd>" in page
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("https://g/d/disksla-disk", "https://g/d/disksla-disk?var-device=vdb"),
+        ("https://g/d/x?var-instance=a", "https://g/d/x?var-instance=a&amp;var-device=vdb"),
+    ],
+)
+def test_pages_link_to_the_dashboard_that_is_configured(address: str, expected: str) -> None:
+    frame = FRAME._replace(dashboard=address)
+    page = disk_page(view(disk_view()), "vdb", HistoryView(), frame)
+    assert page is not None
+    assert f'<a href="{expected}">Grafana</a>' in page
+    assert f'<a href="{address}">Grafana</a>' in frame.page("Disks", "")
+    assert "Grafana" not in FRAME.page("Disks", "")

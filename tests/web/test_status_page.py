@@ -34,9 +34,9 @@ from support.snapshots import (
 
 ALLOWED = {
     "html", "head", "meta", "title", "style", "body", "header", "strong", "h1", "small", "nav",
-    "a", "p", "main", "article", "h2", "svg", "rect", "line", "polygon", "polyline", "figure",
+    "a", "p", "main", "article", "h2", "svg", "g", "rect", "line", "path", "text", "figure",
     "b", "i", "figcaption", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "meter",
-    "code", "script", "dl", "dt", "dd", "details", "summary",
+    "code", "script", "output", "time", "dl", "dt", "dd", "details", "summary",
 }  # fmt: skip
 FRAME = Frame("db-1", "0.2.0", "/metrics")
 HOSTILE = "<script>alert(1)</script>\"'&\udcff"

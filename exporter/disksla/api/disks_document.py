@@ -38,6 +38,10 @@ class CreditsDocument(msgspec.Struct, frozen=True, kw_only=True):
     upper_ratio: float
     exhaustion_s: float | None
     """Seconds until they are used up at the present load; None while they do not decrease."""
+    refill_s: float | None = None
+    """Seconds until they are full without requests; None if that is not known."""
+    lasting_ratio: float | None = None
+    """Share of the present load at which they would not decrease; None without a load."""
     is_shared: bool = False
     """Other clients use them, too, so that only the upper bound is known."""
 
@@ -47,17 +51,19 @@ class CreditsDocument(msgspec.Struct, frozen=True, kw_only=True):
         return self.lower_ratio > 0 or self.upper_ratio < 1
 
     def describe(self) -> str:
-        """Return how many are left, and for how long, as a sentence."""
+        """Return how many are left, for how long, and after which time they are full."""
         share, lower, upper = map(format_percent, (self.ratio, self.lower_ratio, self.upper_ratio))
-        empty = (
-            ""
-            if self.exhaustion_s is None
-            else f"; used up in {format_duration(self.exhaustion_s)} at the present load"
-        )
+        name, known = f"Burst credits ({self.resource})", f"{share}, between {lower} and {upper}"
         if self.is_shared:
-            shared = f"Burst credits ({self.resource}), shared by all clients"
-            return f"{shared}: at most {upper}{empty}."
-        return f"Burst credits ({self.resource}): {share}, between {lower} and {upper}{empty}."
+            name, known = f"{name}, shared by all clients", f"at most {upper}"
+        parts = [f"{name}: {known}"]
+        if self.exhaustion_s is not None:
+            parts.append(f"empty in {format_duration(self.exhaustion_s)} at this load")
+        if self.refill_s and not self.is_shared:
+            parts.append(f"full again after {format_duration(self.refill_s)} at rest")
+        if self.exhaustion_s is not None and self.lasting_ratio is not None:
+            parts.append(f"{format_percent(round(self.lasting_ratio, 2))} of this load would last")
+        return "; ".join(parts) + "."
 
 
 class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -290,6 +296,12 @@ def credits_document(level: CreditLevel) -> CreditsDocument:
         ratio=level.ratio(level.estimate_credits),
         lower_ratio=level.ratio(level.lower_credits),
         upper_ratio=level.ratio(level.upper_credits),
-        exhaustion_s=level.exhaustion_s if math.isfinite(level.exhaustion_s) else None,
+        exhaustion_s=_finite(level.exhaustion_s),
+        refill_s=_finite(level.refill_s),
+        lasting_ratio=level.lasting_ratio,
         is_shared=level.is_shared,
     )
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) else None

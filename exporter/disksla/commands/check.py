@@ -144,11 +144,16 @@ def _performance(
         return ""
     factor, unit, least_and_most = (1, "s", "0") if name == _LATENCY else (100, "%", "0;100")
     limits = [
-        next((f"{factor * each.most:g}" for each in most if each.name == name), "")
+        next((_number(factor * each.most) for each in most if each.name == name), "")
         for most in (warning, critical)
     ]
     label = f"{device} {name}".replace("'", "").replace("=", "")
-    return f"'{label}'={factor * value:.6g}{unit};{limits[0]};{limits[1]};{least_and_most}"
+    return f"'{label}'={_number(factor * value)}{unit};{limits[0]};{limits[1]};{least_and_most}"
+
+
+def _number(value: float) -> str:
+    """Return a number with six decimals at most: the guidelines know no exponents."""
+    return f"{value:.6f}".rstrip("0").removesuffix(".")
 
 
 def _ask(arguments: argparse.Namespace) -> Sequence[DiskDocument]:
@@ -162,5 +167,6 @@ def _ask(arguments: argparse.Namespace) -> Sequence[DiskDocument]:
 
 def _fail(message: str) -> NoReturn:
     """Print why the status is not known, as a check does, and exit."""
-    print(escape_control(f"DISKSLA {STATUSES[_UNKNOWN]} - {message}".replace("\n", " ")))
+    text = message.replace("\n", " ").replace("|", "/")  # performance data follows a bar
+    print(escape_control(f"DISKSLA {STATUSES[_UNKNOWN]} - {text}"))
     sys.exit(_UNKNOWN)

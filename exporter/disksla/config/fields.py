@@ -130,5 +130,9 @@ Regex = Annotated[
     DevicePattern, FieldType("a regular expression such as '^vd[b-z]$'", DevicePattern.parse)
 ]
 Iops = Annotated[float, rate(1, 10**9)]
+WebAddress = Annotated[
+    str,
+    pattern("an address such as https://grafana.example.com/d/disksla-disk", r"https?://[^\s#]+"),
+]
 CATALOG_ID = pattern("an id of the catalogue such as vk.ceph-ssd", r"\S+")
 CRONTAB = FieldType(CRONTAB_EXPECTED, _parse_crontab)

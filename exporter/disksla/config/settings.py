@@ -21,6 +21,7 @@ from disksla.config.fields import (
     Iops,
     MountPoint,
     Regex,
+    WebAddress,
     is_mount_name,
 )
 from disksla.disks import PROBE_MAX_LOAD
@@ -276,6 +277,13 @@ class EbsSettings(Strict, frozen=True):
     """Unix socket of the helper; without it, there are no such statistics."""
 
 
+class PagesSettings(Strict, frozen=True):
+    """What the pages of the daemon show besides the disks."""
+
+    dashboard: WebAddress | None = None
+    """The dashboard *Disk* in Grafana, to which they link."""
+
+
 class Settings(Strict, frozen=True):
     """The whole configuration; the default applies without a file."""
 
@@ -288,6 +296,7 @@ class Settings(Strict, frozen=True):
     metrics: MetricsSettings = MetricsSettings()
     ebs: EbsSettings = EbsSettings()
     state: StateSettings = StateSettings()
+    pages: PagesSettings = PagesSettings()
     consumers: Flag = True
     """Whether the units, containers and pods that use a disk are named."""
     common: Any = None

@@ -1,5 +1,6 @@
 """The burst credits of one disk, updated while it is busy, idle or not sampled."""
 
+import math
 from collections.abc import Mapping
 
 import msgspec
@@ -13,6 +14,8 @@ from disksla.credits.bounds import (
     advance_unobserved,
     exhaustion_s,
     initial,
+    lasting_per_second,
+    refill_s,
 )
 from disksla.interval import Interval
 from disksla.limits import Bucket, Limits, Resource, Work, load_ratio
@@ -42,6 +45,10 @@ class CreditLevel(msgspec.Struct, frozen=True):
     is_shared: bool = False
     """Other clients of a file storage use them, too: only the upper bound is known, and is the
     estimate."""
+    refill_s: float = math.inf
+    """Time until full without requests; infinite if it is not known."""
+    lasting_ratio: float | None = None
+    """Share of the present load at which credits would not decrease; None without a load."""
 
     def ratio(self, credits_left: float) -> float:
         """Return credits as a share of the capacity; 0 of none."""
@@ -174,19 +181,30 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
         """Return the level of each bucket; `recent` is the I/O of the last windows."""
         recent, is_shared = recent.without_flushes(), limits.shared_by is not None
         return tuple(
-            CreditLevel(
-                resource=bucket.resource,
-                capacity_credits=bucket.capacity,
-                lower_credits=0.0 if is_shared else credit.lower_credits,
-                upper_credits=credit.upper_credits,
-                estimate_credits=credit.upper_credits if is_shared else credit.estimate_credits,
-                exhaustion_s=exhaustion_s(
-                    credit, bucket, use_of(bucket, recent, limits).likely / recent.seconds
-                ),
+            _level(
+                credit,
+                bucket,
+                use_of(bucket, recent, limits).likely / recent.seconds,
                 is_shared=is_shared,
             )
             for credit, bucket in zip(self.bucket_credits, limits.buckets, strict=True)
         )
+
+
+def _level(
+    credit: Credits, bucket: Bucket, use_per_second: float, *, is_shared: bool
+) -> CreditLevel:
+    return CreditLevel(
+        resource=bucket.resource,
+        capacity_credits=bucket.capacity,
+        lower_credits=0.0 if is_shared else credit.lower_credits,
+        upper_credits=credit.upper_credits,
+        estimate_credits=credit.upper_credits if is_shared else credit.estimate_credits,
+        exhaustion_s=exhaustion_s(credit, bucket, use_per_second),
+        refill_s=refill_s(credit, bucket),
+        lasting_ratio=lasting_per_second(bucket) / use_per_second if use_per_second else None,
+        is_shared=is_shared,
+    )
 
 
 def open_account(limits: Limits, now_s: float) -> CreditAccount | None:

@@ -207,6 +207,22 @@ def exhaustion_s(now: Credits, bucket: Bucket, use_per_second: float) -> float:
     return now.estimate_credits / drained_per_second
 
 
+def refill_s(now: Credits, bucket: Bucket) -> float:
+    """Return the time until the bucket is full without use; infinite if nothing fills it."""
+    missing = bucket.capacity - now.estimate_credits
+    if missing <= 0:
+        return 0.0
+    return missing / bucket.fill_per_second if bucket.fill_per_second else math.inf
+
+
+def lasting_per_second(bucket: Bucket) -> float:
+    """Return the use at which credits do not decrease."""
+    if bucket.drain == "use":
+        return bucket.fill_per_second
+    filled = bucket.fill_per_second if bucket.drain == "excess" else 0.0
+    return bucket.base_per_second + filled
+
+
 def estimated_drain(bucket: Bucket, seconds: float, use: float) -> float:
     """Return the credits that a steady use drains."""
     if bucket.drain == "use":

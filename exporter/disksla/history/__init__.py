@@ -21,7 +21,7 @@ from disksla.history.condition import (
 )
 from disksla.history.history import History
 from disksla.history.past import RECENT_S, HistoryView, seconds_of
-from disksla.history.rates_text import describe_rates
+from disksla.history.rates_text import describe_rates, read_and_write
 from disksla.history.sentences import MachineLimit, describe_machine, explain, explain_writes
 from disksla.history.slot import COLUMNS, Slot, columns_of, joined
 from disksla.history.summary import Summary, summary_of_records, with_latency

@@ -114,6 +114,8 @@ class History(msgspec.Struct, frozen=True, gc=False):
     """Time assessed until then."""
     machine: Mapping[str, MachineHistory] = {}
     """Of the groups of disks that share a limit of the machine, by name."""
+    realtime_s: float = 0.0
+    """Wall-clock time of the last slot, since 1970."""
 
     def machine_s(self, device: str, since_s: float) -> dict[str, float]:
         """Return how long each limit of the machine over a disk throttled any of its disks."""
@@ -155,7 +157,7 @@ class History(msgspec.Struct, frozen=True, gc=False):
             for name, group in state.groups.items()
             if not group.shared.of_type
         }
-        return History(disks, now_s, assessed_s, machine)
+        return History(disks, now_s, assessed_s, machine, state.clocks.realtime_s)
 
     def _machine(self, name: str, devices: tuple[str, ...]) -> MachineHistory:
         """Return the history of a group, a new one if it has other disks."""

@@ -22,7 +22,7 @@ class Assignment(msgspec.Struct, frozen=True):
     """The terms that apply to a disk, and why."""
 
     terms: str
-    """Id in the catalogue, `configuration` for terms that are written out, `unknown` where nothing
+    """Id in the catalogue, `custom` for terms that are written out, `unknown` where nothing
     says what the disk is. A new type of a provider is as its API spells it."""
     provider: str
     reason: str

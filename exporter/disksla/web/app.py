@@ -39,12 +39,14 @@ _COMMON_HEADERS: HeaderLines = (
 
 
 class Controls(NamedTuple):
-    """What the pages below `/-/` ask the daemon, and tell it."""
+    """What the pages ask the daemon, and tell it."""
 
     healthy: Callable[[], bool]
     ready: Callable[[], bool]
     reload: Callable[[], None] | None
     """Raises DiskslaError if it changed nothing; None if clients may not reload."""
+    dashboard: Callable[[], str | None] = lambda: None
+    """Address of the dashboard in Grafana; None if none is configured."""
 
 
 class _Route(NamedTuple):
@@ -143,7 +145,8 @@ class App:
             _LOG.info("page renders again", extra=fields(path=path))
 
     def _frame(self) -> Frame:
-        return Frame(self._host, self._build_info().version, self._telemetry_path)
+        version = self._build_info().version
+        return Frame(self._host, version, self._telemetry_path, self._controls.dashboard() or "")
 
     def _get_status_page(self, request: RequestHead) -> Reply:
         return self._compressed(

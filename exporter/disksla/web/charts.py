@@ -1,34 +1,92 @@
-"""Charts of the history of a disk, as SVG without scripts.
+"""Charts of the history of a disk, as SVG that needs no script.
 
 Colours are classes of the page, so that they follow its theme. Each chart has a text for screen
-readers.
+readers. The numbers of a path are the values of its columns: the script of the page reads them
+there to show those of a moment.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import groupby
+from typing import Literal, NamedTuple
 
-from disksla.history import COLUMNS, Slot, joined
-from disksla.text import escape_html
-from disksla.units import format_bandwidth, format_count, format_duration, format_percent
+from disksla.history import COLUMNS, History, Slot, columns_of, joined
+from disksla.units import KIB, MIB, format_bandwidth, format_count, format_duration, format_percent
 from disksla.verdict import SHOWN, SHOWN_WORDS, Shown
 
-_WIDTH, _HEIGHT = 240, 48
 _STRIP_HEIGHT = 14
-_COLUMN = _WIDTH / COLUMNS
+_TOP, _HEIGHT = 13, 64
+"""Pixels above the highest value of a scale, for its label, and below it."""
+_LABEL_HEIGHT = 11.0
+_STROKE = 'vector-effect="non-scaling-stroke"'
+_STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
+Unit = Literal["count", "bandwidth", "duration", "percent"]
+_FORMATS: Mapping[Unit, Callable[[float], str]] = {
+    "count": format_count,
+    "bandwidth": format_bandwidth,
+    "duration": format_duration,
+    "percent": format_percent,
+}
+Values = Sequence[float | None]
 
 
-def verdict_strip(columns: Sequence[Slot | None], period: str) -> str:
+class Chart(NamedTuple):
+    """What a chart shows, column by column."""
+
+    title: str
+    unit: Unit
+    whole: Values
+    """The values that its words are about."""
+    most: Values = ()
+    """What they are at most, where they are not certain."""
+    areas: Mapping[str, Values] = {}
+    lines: Mapping[str, Values] = {}
+    """By the class of each."""
+    limits: Mapping[str, float] = {}
+    top: float | None = None
+    """The highest value of the scale; None if it follows from the values."""
+
+
+class ChartPeriod(NamedTuple):
+    """The time that charts show."""
+
+    title: str
+    seconds: float
+    monotonic_s: float
+    """When it ends: a multiple of the time of a column, so that a column keeps its time."""
+    end_s: float
+    """The same since 1970."""
+
+    @property
+    def column_s(self) -> float:
+        """Time of one column."""
+        return self.seconds / COLUMNS
+
+
+def period_until(title: str, seconds: float, history: History) -> ChartPeriod:
+    """Return the period of whole columns up to the one of the last slot."""
+    now_s = history.at_s or 0.0
+    column_s = seconds / COLUMNS
+    monotonic_s = math.ceil(now_s / column_s) * column_s
+    return ChartPeriod(
+        title, seconds, monotonic_s, round(history.realtime_s + monotonic_s - now_s)
+    )
+
+
+def verdict_strip(slots: Sequence[Slot], period: ChartPeriod) -> str:
     """Return a strip of the shares of all verdicts over time."""
-    parts, x = [], 0.0
+    columns = columns_of(slots, period.monotonic_s, period.column_s)
+    parts, x = [], 0
     for shares, equal in groupby(map(_shares, columns)):
-        width = len(list(equal)) * _COLUMN
+        width = len(list(equal))
         top = float(_STRIP_HEIGHT)
         for verdict, share in shares:
             height = _STRIP_HEIGHT * share
             top -= height
             parts.append(
-                f'<rect class="{verdict}" x="{x:g}" y="{top:.2f}"'
-                f' width="{width:g}" height="{height:.2f}"/>'
+                f'<rect class="{verdict}" x="{x}" y="{top:.2f}"'
+                f' width="{width}" height="{height:.2f}"/>'
             )
         x += width
     whole = joined([column for column in columns if column is not None])
@@ -37,8 +95,11 @@ def verdict_strip(columns: Sequence[Slot | None], period: str) -> str:
         for shown, seconds in whole.shown_s.items()
         if seconds >= 1
     )
-    label = f"The last {period}: {words or 'none yet'}"
-    return _svg(label, _STRIP_HEIGHT, "".join(parts))
+    return (
+        f'<svg class="strip" role="img" height="{_STRIP_HEIGHT}" preserveAspectRatio="none"'
+        f' aria-label="The last {period.title}: {words or "none yet"}"'
+        f' viewBox="0 0 {COLUMNS} {_STRIP_HEIGHT}">{"".join(parts)}</svg>{_times(period)}'
+    )
 
 
 def _shares(column: Slot | None) -> tuple[tuple[Shown, float], ...]:
@@ -51,109 +112,122 @@ def _shares(column: Slot | None) -> tuple[tuple[Shown, float], ...]:
     )
 
 
-def line_charts(
-    columns: Sequence[Slot | None],
-    period: str,
-    iops_limit: float | None = None,
-    bandwidth_limit: float | None = None,
-) -> str:
-    """Return charts of IOPS, throughput, latency and queue depth; of credits where there are any.
-
-    A limit is a dashed line; None without one, or where reads and writes have their own.
-    """
-    charts = [
-        _chart(
-            "IOPS",
-            [c and c.least_iops for c in columns],
-            format_count,
-            period,
-            iops_limit,
-            most=[c and c.iops for c in columns],
-        ),
-        _chart(
-            "Throughput",
-            [c and c.bytes_per_second for c in columns],
-            format_bandwidth,
-            period,
-            bandwidth_limit,
-        ),
-        _chart("Latency", [c and c.latency_s for c in columns], format_duration, period),
-        _chart("Queue depth", [c and c.queue_depth for c in columns], format_count, period),
-    ]
-    left = [c and c.credits_ratio for c in columns]
-    if any(ratio is not None for ratio in left):
-        charts.append(_chart("Burst credits", left, format_percent, period, top=1.0))
-    return f'<div class="charts">{"".join(charts)}</div>'
-
-
-def _chart(
-    title: str,
-    values: Sequence[float | None],
-    format_value: Callable[[float], str],
-    period: str,
-    limit: float | None = None,
-    top: float | None = None,
-    most: Sequence[float | None] = (),
-) -> str:
-    """Return an area chart with its last and its highest value in words.
-
-    Values that are not certain are between `values` and `most`, which has a lighter area.
-    """
-    known = [value for value in values if value is not None]
-    at_most = [value for value in most or values if value is not None]
-    highest = max(at_most, default=0.0)
-    scale = (top or max(highest, limit or 0.0)) * 1.05 or 1.0
-    now = _between(known[-1], at_most[-1], format_value) if known else "none yet"
-    peak = f"max {format_value(highest)}" if known and top is None else ""
-    dashed = ""
-    if limit is not None:
-        height = _y(limit, scale)
-        dashed = f'<line class="limit" x1="0" x2="{_WIDTH}" y1="{height}" y2="{height}"/>'
-    words = [f"{title} of the last {period}"]
-    if known:
-        words.append(f"now {now}")
-        words.append(f"at most {format_value(highest)}")
-    if limit is not None:
-        words.append(f"limit {format_value(limit)}")
-    base = f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}"/>'
-    doubt = "".join(_areas(most, scale)) if at_most != known else ""
-    content = f"{base}{doubt}{''.join(_areas(values, scale))}{dashed}"
+def _times(period: ChartPeriod) -> str:
+    """Return when a period begins and ends; the script of the page makes it local time."""
+    begin, end = (
+        datetime.fromtimestamp(at_s, UTC) for at_s in (period.end_s - period.seconds, period.end_s)
+    )
     return (
-        f"<figure><figcaption><span>{escape_html(title)}</span><b>{now}</b><span>{peak}</span>"
-        f"</figcaption>{_svg(', '.join(words), _HEIGHT, content)}</figure>"
+        f'<p class="times"><time datetime="{begin:%Y-%m-%dT%H:%M:%SZ}">{begin:%H:%M:%S}</time>'
+        f' <time datetime="{end:%Y-%m-%dT%H:%M:%SZ}">{end:%H:%M:%S} UTC</time></p>'
     )
 
 
-def _between(least: float, most: float, format_value: Callable[[float], str]) -> str:
-    lower, upper = format_value(least), format_value(most)
+def figure(chart: Chart, period: ChartPeriod) -> str:
+    """Return a chart with its last values in words.
+
+    Values that are not certain are between `whole` and `most`, which has a lighter area.
+    """
+    written = _FORMATS[chart.unit]
+    known, at_most = _known(chart.whole), _known(chart.most or chart.whole)
+    drawn = [at_most, *map(_known, chart.lines.values()), list(chart.limits.values())]
+    highest = max((value for values in drawn for value in values), default=0.0)
+    scale = chart.top or _scale(highest, chart.unit)
+    now = _between(known[-1], at_most[-1], written) if known else "none yet"
+    words = [f"{chart.title} of the last {period.title}"]
+    if known:
+        words += [f"now {now}", f"at most {written(max(at_most))}"]
+    words += [f"{name} {written(rate)}" for name, rate in chart.limits.items()]
+    paths = [
+        f'<path class="{name}" {_STROKE} d="{_path(values)}"/>'
+        for name, values in (*chart.areas.items(), *chart.lines.items())
+        if values
+    ]
+    return (
+        f'<figure data-unit="{chart.unit}">'
+        f"<figcaption>{chart.title} <b>{now}</b>{_caption(chart, written)}</figcaption>"
+        f'<svg role="img" aria-label="{", ".join(words)}" height="{_TOP + _HEIGHT}">'
+        f"{_scale_label(chart, scale)}"
+        f'<svg class="plot" y="{_TOP}" height="{_HEIGHT}" preserveAspectRatio="none"'
+        f' viewBox="0 {-scale:g} {COLUMNS} {scale:g}">'
+        f'<path class="axis" {_STROKE} d="M0 0H{COLUMNS}M0 {-scale:g}H{COLUMNS}"/>'
+        f'<g transform="scale(1 -1)">{"".join(paths)}</g></svg>'
+        f"{''.join(_limit_lines(chart.limits, scale, written))}</svg>{_times(period)}</figure>"
+    )
+
+
+def _scale_label(chart: Chart, scale: float) -> str:
+    """Return the highest value of a scale; nothing where the label of a limit is in its place."""
+    if _pixels_from_top(max(chart.limits.values(), default=0.0), scale) < _LABEL_HEIGHT:
+        return ""
+    return f'<text y="10">{_FORMATS[chart.unit](scale)}</text>'
+
+
+def _pixels_from_top(value: float, scale: float) -> float:
+    return _HEIGHT * (1 - value / scale)
+
+
+def _known(values: Values) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _scale(highest: float, unit: Unit) -> float:
+    """Return a round number, in the unit in which it is written, that is not below another."""
+    if highest <= 0:
+        return 1.0
+    unit_size = 1
+    if unit == "bandwidth":
+        unit_size = MIB if highest > 1000 * KIB else KIB if highest > 1000 else 1  # noqa: PLR2004
+    number = highest / unit_size
+    power = 10.0 ** math.floor(math.log10(number))
+    step = next((each for each in _STEPS if each * power >= number), _STEPS[-1])
+    return step * power * unit_size
+
+
+def _caption(chart: Chart, written: Callable[[float], str]) -> str:
+    """Return the last value of each line that has a name."""
+    last = {name: _known(values)[-1:] for name, values in chart.lines.items() if name != "line"}
+    return "".join(
+        f'<span class="{name}">{name} {written(value)}</span>'
+        for name, values in last.items()
+        for value in values
+    )
+
+
+def _between(least: float, most: float, written: Callable[[float], str]) -> str:
+    lower, upper = written(least), written(most)
     return lower if lower == upper else f"{lower} to {upper}"
 
 
-def _areas(values: Sequence[float | None], scale: float) -> list[str]:
-    """Return the area under each run of values without a gap."""
-    areas, run, x = [], [], 0.0
-    for y, equal in groupby(None if value is None else _y(value, scale) for value in values):
-        width = len(list(equal)) * _COLUMN
-        if y is not None:
-            run += [f"{x:g},{y}", f"{x + width:g},{y}"]
-        elif run:
-            areas.append(_area(run))
-            run = []
-        x += width
-    return [*areas, _area(run)] if run else areas
+def _path(values: Values) -> str:
+    """Return steps from column to column, from the axis and back to it for each run of values."""
+    parts, x, is_open = [], 0, False
+    for text, equal in groupby(None if value is None else f"{value:.4g}" for value in values):
+        if text is not None:
+            parts.append(f"{'' if is_open else f'M{x} 0'}V{text}")
+        elif is_open:
+            parts.append("V0")
+        x += len(list(equal))
+        is_open = text is not None
+        if is_open:
+            parts.append(f"H{x}")
+    return "".join([*parts, "V0"] if is_open else parts)
 
 
-def _area(run: Sequence[str]) -> str:
-    first, last = run[0].partition(",")[0], run[-1].partition(",")[0]
-    points = " ".join(run)
-    return (
-        f'<polygon class="area" points="{first},{_HEIGHT} {points} {last},{_HEIGHT}"/>'
-        f'<polyline class="peak" points="{points}"/>'
-    )
-
-
-def _y(value: float, scale: float) -> str:
-    return f"{_HEIGHT * (1 - value / scale):.2f}"
+def _limit_lines(
+    limits: Mapping[str, float], scale: float, written: Callable[[float], str]
+) -> Iterator[str]:
+    """Yield a dashed line for each limit, with its name above it, or below it if that is taken."""
+    taken = -_LABEL_HEIGHT
+    for name, rate in sorted(limits.items(), key=lambda each: -each[1]):
+        y = _TOP + _pixels_from_top(rate, scale)
+        label = y - 3 if y - taken >= 2 * _LABEL_HEIGHT else y + _LABEL_HEIGHT - 1
+        taken = max(y, label)
+        yield (
+            f'<line class="limit" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>'
+            f'<text class="name" paint-order="stroke" x="100%" y="{label:.1f}">'
+            f"{name} {written(rate)}</text>"
+        )
 
 
 def verdict_key() -> str:
@@ -164,10 +238,3 @@ def verdict_key() -> str:
         for shown in SHOWN
     )
     return f'<p class="key soft">{items}</p>'
-
-
-def _svg(label: str, height: int, content: str) -> str:
-    return (
-        f'<svg role="img" aria-label="{escape_html(label)}" viewBox="0 0 {_WIDTH} {height}"'
-        f' height="{height}" preserveAspectRatio="none">{content}</svg>'
-    )

@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 
 from disksla.api import credits_document
+from disksla.config import CUSTOM_TERMS
 from disksla.history import (
-    COLUMNS,
     RECENT_S,
     SHOWN_OF,
     HistoryView,
     MachineLimit,
     Slot,
-    columns_of,
     describe_condition,
     describe_machine,
 )
-from disksla.limits import Limits
+from disksla.limits import UNKNOWN_TERMS, Assignment
 from disksla.pipeline import DiskSnapshot
 from disksla.provider_count import explain_provider
 from disksla.text import escape_bytes, escape_html, percent_encoded
-from disksla.web.charts import line_charts, verdict_strip
+from disksla.web.charts import ChartPeriod, period_until, verdict_strip
+from disksla.web.disk_charts import history_charts
 
 DISK_PATH = "/disk"
 
@@ -29,14 +29,14 @@ def disk_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) 
     return f"""{_head(snapshot, past)}
 <p>{escape_html(first)}</p>
 {"".join(f'<p class="soft">{escape_html(sentence)}</p>' for sentence in others)}
-{charts(snapshot, slots, past.history.at_s or 0.0, RECENT_S, "5 minutes")}
+{charts(snapshot, slots, recent_period(past))}
 {notes(snapshot)}
 </article>"""
 
 
 def brief_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) -> str:
     """Return the first sentence and the strip of a disk: a tenth of the size of a card."""
-    strip = verdict_strip(_columns(slots, past.history.at_s or 0.0, RECENT_S), "5 minutes")
+    strip = verdict_strip(slots, recent_period(past))
     return f"""{_head(snapshot, past)}
 <p class="soft">{escape_html(past.explain(snapshot, slots)[0])}</p>
 {strip}
@@ -67,33 +67,22 @@ def badge(snapshot: DiskSnapshot, past: HistoryView) -> str:
     return f'<span class="badge"><i class="{SHOWN_OF[condition]}"></i>{words}</span>'
 
 
-def charts(
-    snapshot: DiskSnapshot, slots: Sequence[Slot], now_s: float, period_s: float, period: str
-) -> str:
-    """Return the strip of verdicts and the charts of a period up to a monotonic time."""
-    columns = _columns(slots, now_s, period_s)
-    iops, bandwidth = shared_limits(snapshot.assignment.limits)
-    return verdict_strip(columns, period) + line_charts(columns, period, iops, bandwidth)
+def recent_period(past: HistoryView) -> ChartPeriod:
+    """Return the last five minutes."""
+    return period_until("5 minutes", RECENT_S, past.history)
 
 
-def _columns(slots: Sequence[Slot], now_s: float, period_s: float) -> list[Slot | None]:
-    return columns_of(slots, now_s, period_s / COLUMNS)
+def charts(snapshot: DiskSnapshot, slots: Sequence[Slot], period: ChartPeriod) -> str:
+    """Return the strip of verdicts and the charts of a period."""
+    return history_charts(slots, period, snapshot.assignment.limits, snapshot.disk.name)
 
 
-def shared_limits(limits: Limits) -> tuple[float | None, float | None]:
-    """Return the limits of IOPS and bandwidth that hold for reads and writes together.
-
-    None where reads and writes have limits of their own, or different ones.
-    """
-    rates, budget = limits.rates, limits.budget
-    if budget is None or budget.kind == "separate":
-        return None, None
-    pairs = (
-        (rates.read_iops, rates.write_iops),
-        (rates.read_bytes_per_second, rates.write_bytes_per_second),
-    )
-    iops, bandwidth = (read if read == write else None for read, write in pairs)
-    return iops, bandwidth
+def terms_words(assignment: Assignment) -> list[str]:
+    """Return the terms of a disk, and their provider if they are of the catalogue."""
+    if assignment.terms == CUSTOM_TERMS:
+        return ["written out"]
+    is_known = assignment.terms != UNKNOWN_TERMS
+    return [assignment.title, assignment.provider] if is_known else [assignment.title]
 
 
 def notes(snapshot: DiskSnapshot) -> str:

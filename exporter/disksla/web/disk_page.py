@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from disksla.history import RECENT_S, HistoryView, Slot
+from disksla.history import HistoryView, Slot
 from disksla.pipeline import DiskSnapshot, Snapshot
 from disksla.text import escape_bytes, escape_html
 from disksla.units import format_bandwidth, format_count, format_duration
 from disksla.verdict import SHOWN_WORDS
-from disksla.web.charts import verdict_key
-from disksla.web.disk_card import badge, charts, machine_note, notes
+from disksla.web.charts import period_until, verdict_key
+from disksla.web.disk_card import badge, charts, machine_note, notes, recent_period, terms_words
 from disksla.web.page import DASH, Frame, table, table_row
 
 _HOUR_S = 3600.0
@@ -32,18 +32,18 @@ def disk_page(snapshot: Snapshot, name: str, past: HistoryView, frame: Frame) ->
     if minutes:
         hour = f"""<h2>Last hour</h2>
 {_paragraphs(past.explain(disk, minutes))}
-{charts(disk, minutes, now_s, _HOUR_S, "hour")}
+{charts(disk, minutes, period_until("hour", _HOUR_S, past.history))}
 {table(_COLUMNS, (_row(slot, now_s) for slot in reversed(minutes)))}"""
     main = f"""<h1>{escape_html(disk.disk.name)} {badge(disk, past)}</h1>
 {_facts(disk, snapshot.timestamp_s)}
 <h2>Last 5 minutes</h2>
 {_paragraphs(past.explain(disk, recent))}
-{charts(disk, recent, now_s, RECENT_S, "5 minutes")}
+{charts(disk, recent, recent_period(past))}
 {verdict_key()}
 {notes(disk)}
 {machine_note(past.machine(disk, recent))}
 {hour}"""
-    return frame.page(f"{disk.disk.name} on {frame.host}", main)
+    return frame.page(f"{disk.disk.name} on {frame.host}", main, disk.disk.name)
 
 
 def _paragraphs(sentences: Sequence[str]) -> str:
@@ -60,7 +60,7 @@ def _facts(snapshot: DiskSnapshot, now_s: float) -> str:
         ("Volume", disk.volume),
         ("Claim", disk.full_claim),
         ("Mounted on", ", ".join(disk.mount_points)),
-        ("Terms", f"{assignment.terms} ({assignment.provider})"),
+        ("Terms", ", ".join(terms_words(assignment))),
         ("Said by", assignment.said_by(now_s) or assignment.source),
         ("Limits", ", ".join(_limits(snapshot)) or "none"),
         ("Machine type", snapshot.machine_type),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from disksla.html import HtmlPage
 from disksla.package_files import file_beside
-from disksla.text import escape_html
+from disksla.text import escape_bytes, escape_html, percent_encoded
 from disksla.verdict import VERDICT_STYLE
 
 _STYLE = (file_beside(__file__, "page.css"), VERDICT_STYLE + file_beside(__file__, "charts.css"))
@@ -38,19 +38,28 @@ class Frame(NamedTuple):
     """Name of the machine."""
     version: str
     telemetry_path: str
+    dashboard: str = ""
+    """Address of a dashboard in Grafana; empty if none is configured."""
 
-    def page(self, title: str, main: str) -> str:
-        """Return a page; `title` is escaped, `main` is HTML."""
-        metrics = escape_html(self.telemetry_path)
+    def page(self, title: str, main: str, device: str = "") -> str:
+        """Return a page, of a disk if it is given; `title` is escaped, `main` is HTML."""
         body = f"""<header>
 <strong>{escape_html(self.host)}</strong>
-<nav aria-label="Pages"><a href="/">Disks</a> <a href="{metrics}">{metrics}</a>
-<a href="/runbook">Runbook</a> <a href="/-/healthy">/-/healthy</a>
-<a href="/-/ready">/-/ready</a></nav>
+<nav aria-label="Pages"><a href="/">Disks</a> <a href="/runbook">Runbook</a>
+<a href="{escape_html(self.telemetry_path)}">Metrics</a>{self._grafana(device)}</nav>
 <small>disksla {escape_html(self.version)}</small>
 <strong id="problem" class="alarm" role="status"></strong>
+<output id="values"></output>
 </header>
 <main>
 {main}
 </main>"""
         return _PAGE.page(f"{title}: disksla", body)
+
+    def _grafana(self, device: str) -> str:
+        """Return a link to the dashboard, where there is one, which selects a disk."""
+        if not self.dashboard:
+            return ""
+        sign = "&" if "?" in self.dashboard else "?"
+        selected = f"{sign}var-device={percent_encoded(escape_bytes(device))}" if device else ""
+        return f' <a href="{escape_html(self.dashboard + selected)}">Grafana</a>'

@@ -14,7 +14,7 @@ from disksla.history import (
     joined,
     seconds_of,
 )
-from disksla.limits import UNKNOWN_TERMS, Limits
+from disksla.limits import Limits
 from disksla.metrics import BuildInfo
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
 from disksla.text import escape_html
@@ -28,7 +28,7 @@ from disksla.verdict import (
     shown_seconds,
 )
 from disksla.web.charts import verdict_key
-from disksla.web.disk_card import brief_card, disk_card, link
+from disksla.web.disk_card import brief_card, disk_card, link, terms_words
 from disksla.web.page import DASH, Frame, table, table_row
 
 _ReadAndWrite = tuple[float | None, float | None]
@@ -137,14 +137,14 @@ def _problems(snapshot: Snapshot, build_info: BuildInfo) -> str:
 def _row(snapshot: DiskSnapshot, past: HistoryView, now_s: float) -> str:
     disk, assignment = snapshot.disk, snapshot.assignment
     facts = (disk.size_text, disk.model, disk.serial)
-    provider = "" if assignment.terms == UNKNOWN_TERMS else assignment.provider
+    terms, *provider = terms_words(assignment)
     present, peak = (
         (None, None) if snapshot.counters is None else (snapshot.present, snapshot.peak)
     )
     cells = (
         _lines(disk.mount_points) or _UNKNOWN,
         _condition(snapshot, past),
-        _lines([assignment.title], soft=[provider, assignment.said_by(now_s)]),
+        _lines([terms], soft=[*provider, assignment.said_by(now_s)]),
         _limits(assignment.limits),
         _traffic(present),
         _load(snapshot.present_load),

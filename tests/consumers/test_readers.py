@@ -7,7 +7,7 @@ from disksla.consumers.io_stat import IoStatReader
 from disksla.consumers.readers import ConsumerReaders
 from disksla.errors import DiskslaError
 from disksla.events.opened import OpenedEvents
-from disksla.events.protocol import EventsRequest
+from disksla.events.protocol import MOST_DISKS, EventsRequest
 from disksla.system.roots import Roots
 
 BY_GROUP = Consumption("vdb", "postgresql.service", requests=90, bytes=8192)
@@ -40,6 +40,37 @@ def test_bytes_are_sampled_where_there_is_no_io_stat(tmp_path: Path) -> None:
     both = readers(tmp_path, [])
     assert both.wanted() == ({"vdb": (254, 16)}, True, True)
     assert [*both.healths] == []
+
+
+def test_disks_that_are_idle_now_stay_sampled_until_they_are_removed(tmp_path: Path) -> None:
+    """Other disks would have the events opened anew, by a process of the helper."""
+    for number in ("254:0", "254:16"):
+        (tmp_path / "dev" / "block" / number).mkdir(parents=True)
+    other = DISK._replace(device="vda", number="254:0")
+    active = [DISK]
+    both = ConsumerReaders(Roots(sysfs=tmp_path), no_events, lambda _: None, lambda: active)
+    first = both.wanted().disks
+    active[:] = [other]
+    second = both.wanted().disks
+    active[:] = []
+    assert [*first] == ["vdb"]
+    assert [*second.items()] == [*both.wanted().disks.items()]
+    assert second == {"vda": (254, 0), "vdb": (254, 16)}
+    (tmp_path / "dev" / "block" / "254:16").rmdir()
+    assert [*both.wanted().disks] == ["vda"]
+    active[:] = [other._replace(device="vdc")]
+    assert both.wanted().disks == {"vdc": (254, 0)}
+
+
+def test_of_more_disks_than_a_filter_takes_those_are_sampled_that_have_io(tmp_path: Path) -> None:
+    every = [DISK._replace(device=f"vd{n}", number=f"254:{n}") for n in range(MOST_DISKS)]
+    for disk in every:
+        (tmp_path / "dev" / "block" / disk.number).mkdir(parents=True)
+    active = every[:]
+    both = ConsumerReaders(Roots(sysfs=tmp_path), no_events, lambda _: None, lambda: active)
+    assert len(both.wanted().disks) == MOST_DISKS
+    active[:] = [DISK._replace(number="259:0")]
+    assert both.wanted().disks == {"vdb": (259, 0)}
 
 
 def test_program_stands_for_a_group_that_is_not_known(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from disksla.events import Batch, End, EventsRequest, Refusal, Tracepoint, helpe
 from disksla.events.helper import answer, listen, passed_connection, serve
 from disksla.events.opened import ask
 from disksla.events.opening import EventFiles, Plan, plan
-from disksla.events.protocol import decode_answer, encode
+from disksla.events.protocol import MOST_DISKS, decode_answer, encode
 from disksla.system.roots import Roots
 from support.log_events import events
 
@@ -140,7 +140,7 @@ def test_client_that_does_not_take_part(
     monkeypatch.setattr(helper, "TIMEOUT_S", 0.05)
     client, served = pair
     before = descriptors()
-    many = EventsRequest("data_writes", tuple(f"7:{minor}" for minor in range(256)))
+    many = EventsRequest("data_writes", tuple(f"7:{minor}" for minor in range(MOST_DISKS)))
     if behaviour != "silent":
         client.send(encode(many))
     if behaviour == "closed":

@@ -13,6 +13,7 @@ from disksla.consumers.consumption import UNATTRIBUTED, ConsumerReading, Consump
 from disksla.consumers.io_stat import IoStatReader
 from disksla.consumers.names import program_of
 from disksla.consumers.request_reader import RequestReader, Wanted
+from disksla.events import MOST_DISKS
 from disksla.events.request_sampler import RequestSampler
 from disksla.events.source import EventSource, OpenEvents
 from disksla.system import SourceHealth
@@ -37,6 +38,9 @@ class ConsumerReaders:
         self._io_stat = IoStatReader(roots, self.post_by_group, watched)
         sampler = RequestSampler(EventSource(open_events, "requests"), roots.sysfs)
         self._requests = RequestReader(sampler, self.wanted, self.names, self.post_requests)
+        self._numbers = roots.sysfs / "dev" / "block"
+        self._sampled: dict[str, tuple[int, int]] = {}
+        """The disks that had I/O, and are still there."""
         self._sampled_s: float | None = None
         """When requests were attributed by samples last."""
 
@@ -73,11 +77,24 @@ class ConsumerReaders:
         self._post(ConsumerReading(dict.fromkeys(devices, (now_s - seconds, now_s)), consumers))
 
     def wanted(self) -> Wanted:
-        """Return what is to be sampled."""
+        """Return what is to be sampled: also disks that are idle now, if they had I/O before.
+
+        For each other set of disks, events are opened anew, and that starts a process.
+        """
         disks = [*self._watched()]
         is_busy = any(disk.is_busy for disk in disks)
-        numbers = {disk.device: _number(disk) for disk in disks}
-        return Wanted(numbers, is_busy, with_bytes=not self._io_stat.is_reading)
+        now = {disk.device: _number(disk) for disk in disks}
+        before = {
+            device: number
+            for device, number in self._sampled.items()
+            if number not in now.values() and self._exists(number)
+        }
+        known = before | now if len(before) + len(now) <= MOST_DISKS else now
+        self._sampled = dict(sorted(known.items()))
+        return Wanted(self._sampled, is_busy, with_bytes=not self._io_stat.is_reading)
+
+    def _exists(self, number: tuple[int, int]) -> bool:
+        return (self._numbers / "{}:{}".format(*number)).exists()
 
     def names(self, group: int, comm: str) -> tuple[str, str]:
         """Return the consumer and the program of a sample.

@@ -373,6 +373,9 @@ def check(release: str) -> list[str]:
         different = [] if "disksla_data_writes_total" in counted else ["no exact counts"]
         for part in (_privileges, _loads, _own_limit):
             different += part(trial)
+            write(
+                trial.run("journalctl --no-pager --output cat --priority warning --unit disksla*")
+            )
         _accounting(trial)
         return different
 

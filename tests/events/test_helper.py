@@ -221,7 +221,7 @@ def test_helper_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(opened, "ANSWER_S", 0.05)
     ended = threading.Event()
     thread = helping(tmp_path / "events.sock", lambda _: ended.wait(20.0))
-    with pytest.raises(TimeoutError):
+    with pytest.raises(DiskslaError, match="the helper did not answer within"):
         ask(tmp_path / "events.sock", REQUEST)
     ended.set()
     thread.join()

@@ -32,7 +32,7 @@ _SERIAL = "data"
 _IOPS = 200
 _POINTS, _LEAST_SHARE = 0.02, 0.05
 _LEAST_REQUESTS = 1000
-_WARM_S, _MEASURE_S = 25, 60
+_WARM_S, _MEASURE_S = 30, 60
 _HISTOGRAM = "/sys/kernel/tracing/events/block/block_getrq"
 _UNPRIVILEGED = build.ROOT / "tests/integration/unprivileged.py"
 _SOCKET = "/run/disksla-events/events.sock"
@@ -251,7 +251,7 @@ class _Trial:
     def under(self, load: Load) -> tuple[Seen, str]:
         """Return what is counted while a load runs, and what `explain` says then."""
         self.limit(None)
-        self.run(f"{load.prepare or 'true'}; sync")
+        self.run(f"systemctl restart disksla-exporter; {load.prepare or 'true'}; sync")
         self.limit(_IOPS)
         for unit, command in load.units.items():
             self.begin(unit, command)

@@ -17,8 +17,8 @@ MOST_NAMES = 100
 LEAST_SHARE = 0.05
 """Of a minute; consumers with less get no series."""
 _SILENT_S = 120.0
-"""After this time, in which Prometheus has read it, the series of a consumer that uses nothing may be
-given to another."""
+"""After this time, in which Prometheus has read it, the series of a consumer may be given to
+another."""
 _MINUTE_S = 60.0
 _RECENT_SLOT_S, _RECENT_SLOTS = 10.0, 31
 _HOUR_SLOT_S, _HOUR_SLOTS = 300.0, 13

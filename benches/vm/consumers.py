@@ -328,11 +328,12 @@ def _own_limit(trial: _Trial) -> Iterator[str]:
 
 def _accounting(trial: _Trial) -> None:
     """Write how long two buffered writers take with the controller `io` compared with without."""
-    trial.run("vgremove -qfy vg; pvremove -qy /dev/DISK; mkfs.ext4 -q /dev/DISK")
-    trial.run("mount /dev/DISK /mnt; systemctl stop disksla-exporter.service")
+    trial.run("systemctl stop disksla-exporter.service; vgremove -qfy vg || true")
+    trial.run("wipefs -qa /dev/DISK; mkfs.ext4 -q /dev/DISK; mount /dev/DISK /mnt")
+    trial.machine.throttle(_SERIAL, QemuLimits(bps=10_000_000, iops=_IOPS))
     for caption, options in (
-        ("written back", "bs=1M count=48 conv=fsync"),
-        ("synced each", "bs=16k count=300 oflag=dsync"),
+        ("written back", "bs=1M count=24 conv=fsync"),
+        ("synced each", "bs=16k count=150 oflag=dsync"),
     ):
         took: dict[str, list[float]] = {"+": [], "-": []}
         for _ in range(_RATIO_ROUNDS):

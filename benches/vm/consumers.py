@@ -347,7 +347,7 @@ def _seconds(trial: _Trial, control: str, options: str) -> float:
     """Return the seconds of two writers in groups of their own, with the controller or without."""
     trial.run(
         "cd /sys/fs/cgroup; mkdir -p t/a t/b; find . -depth -name cgroup.subtree_control"
-        " | while read file; do echo -io >$file; done; rm -f /mnt/a /mnt/b; sync"
+        ' | while read -r file; do echo -io >"$file"; done; rm -f /mnt/a /mnt/b; sync'
     )
     if control == "+":
         trial.run(

@@ -60,7 +60,7 @@ _RATIO_ROUNDS = 5
 _WRITERS = """
 import subprocess, sys, time
 begin_s = time.monotonic()
-script = "echo $$ >/sys/fs/cgroup/t/$0/cgroup.procs; exec dd if=/dev/zero of=/mnt/$0 \"$@\""
+script = 'echo $$ >/sys/fs/cgroup/t/$0/cgroup.procs; exec dd if=/dev/zero of=/mnt/$0 "$@"'
 writers = [subprocess.Popen(["sh", "-c", script, each, *sys.argv[1:]], stderr=2) for each in "ab"]
 assert not any([each.wait() for each in writers])
 print(time.monotonic() - begin_s)

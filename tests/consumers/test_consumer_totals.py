@@ -84,6 +84,16 @@ def test_series_of_a_silent_consumer_go_to_another() -> None:
     assert len(late.bytes.used_s) == MOST_SERIES
 
 
+def test_series_with_a_program_replaces_that_without() -> None:
+    """Requests are those of io.stat, until they are sampled."""
+    totals = NO_CONSUMERS
+    for end_s, program in ((100.0, ""), (101.0, "dd")):
+        found = [Consumption("vda", f"{n}.service", program, requests=9.0) for n in range(5)]
+        span_s = (end_s - 1.0, end_s)
+        totals = totals.plus(span_s, found, is_throttled=False, may_be_named=None)
+    assert totals.requests.sums == {(f"{n}.service", "dd"): 9.0 for n in range(5)}
+
+
 def test_only_names_that_are_known_have_series_when_there_are_too_many() -> None:
     totals = after(NO_CONSUMERS, 100.0, {A: 5.0, B: 5.0}, may_be_named=frozenset({(A, "")}))
     assert totals.bytes.sums == {(A, ""): 5.0, ("other", ""): 5.0}

@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab population advice vm \
-	identity boot ebs alert pictures bench clouds engines soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
+	identity boot ebs consumers alert pictures bench clouds engines soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -99,6 +99,10 @@ boot: .venv/check.stamp ## boot machines of providers, without configuration, to
 ebs: .venv/check.stamp ## from a throttled volume that looks like EBS to the metrics, in a virtual machine
 	@.ci/need vm
 	PYTHONPATH=tests:benches .venv/bin/python -m vm.ebs $(ARGS)
+
+consumers: .venv/check.stamp ## who uses a disk, on kernels of Debian, beside the kernel's own counts
+	@.ci/need vm
+	PYTHONPATH=tests:benches .venv/bin/python -m vm.consumers $(ARGS)
 
 alert: .venv/check.stamp ## from a new Debian to the first alert, on a disk that QEMU throttles
 	@.ci/need vm

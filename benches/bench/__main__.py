@@ -22,6 +22,7 @@ from bench.busy import measure_busy
 from bench.consumers import measure_consumers
 from bench.crowded import measure_crowded
 from bench.data_writes import measure_data_writes
+from bench.groups import measure_groups
 from bench.looked import measure_looked
 from bench.loops import loop_devices
 from bench.many import measure_many
@@ -204,6 +205,7 @@ PARTS: dict[str, Callable[..., None]] = {
     "against": lambda program: measure_versions(Path(program)),
     "data-writes": lambda seconds="5": measure_data_writes(float(seconds)),
     "consumers": measure_consumers,
+    "groups": measure_groups,
     "looked": measure_looked,
     "busy": measure_busy,
     "many": measure_many,

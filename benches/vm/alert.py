@@ -4,7 +4,7 @@ The Debian package is installed on a Debian 12, and nothing is configured. fio l
 `disksla explain` must name the limit after ten seconds. Then the limit is written into the
 configuration and reloaded, and PostgreSQL loads the disk: `explain` must say that it is throttled
 at this limit, and Prometheus with the rules and Alertmanager must notify with a runbook that the
-daemon serves.
+daemon serves, and with the unit that makes most requests.
 """
 
 import json
@@ -43,6 +43,8 @@ _TOLERANCE = 0.05
 _NETWORKD = "[Match]\nName=en*\n[Network]\nDHCP=ipv4\n"
 _SERIAL = "data"
 _ALERT = "DiskThrottled"
+_CONSUMER = "qemu-guest-agent.service"
+"""The unit that runs the loads."""
 _UNPROVEN = re.compile(r"no promise to compare it with: ([.0-9]+) IOPS")
 
 
@@ -116,7 +118,7 @@ def _with_postgresql(machine: Machine, device: str, iops: int, receiver: Pager) 
 
 
 def unlike_alert(alerts: Sequence[dict[str, Any]], device: str, daemon: str) -> Iterator[str]:
-    """Yield how alerts differ from one of this disk, with the runbook of the daemon."""
+    """Yield how alerts differ from one of this disk and its user, with the daemon's runbook."""
     if not alerts:
         yield "no alert"
         return
@@ -125,6 +127,8 @@ def unlike_alert(alerts: Sequence[dict[str, Any]], device: str, daemon: str) -> 
     runbook = alerts[0]["annotations"]["runbook_url"]
     if runbook != f"http://{daemon}/runbook#{_ALERT}":
         yield f"runbook at {runbook}"
+    if f"Most requests: {_CONSUMER}." not in alerts[0]["annotations"]["description"]:
+        yield f"not named: {_CONSUMER}: {alerts[0]['annotations']['description']}"
 
 
 def _runbook_lacks(alert: str, daemon: str) -> Iterator[str]:

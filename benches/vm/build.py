@@ -15,9 +15,11 @@ _SOURCES = ("exporter", "packaging", "systemd")
 _GENERATED = ("__pycache__", ".egg-info")
 
 
-def image() -> Path:
-    """Return the directory of the kernel and the root file system."""
-    return _cached("image", [_IMAGE], lambda directory: [str(_IMAGE), str(directory)])
+def image(release: str = "bookworm") -> Path:
+    """Return the directory of the kernel and the root file system of a release of Debian."""
+    return _cached(
+        f"image-{release}", [_IMAGE], lambda directory: [str(_IMAGE), str(directory), release]
+    )
 
 
 def package() -> Path:

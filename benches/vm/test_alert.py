@@ -13,7 +13,10 @@ UNKNOWN = (
 KNOWN = "For 9 of 10 s the disk was throttled at its limit of\n88 IOPS (baseline)."
 ALERT: dict[str, Any] = {
     "labels": {"device": "vda"},
-    "annotations": {"runbook_url": "http://a:1/runbook#DiskThrottled"},
+    "annotations": {
+        "runbook_url": "http://a:1/runbook#DiskThrottled",
+        "description": "It is throttled. Most requests: qemu-guest-agent.service.",
+    },
 }
 
 
@@ -35,7 +38,12 @@ def test_each_difference_with_terms_is_found(said: str) -> None:
 
 @pytest.mark.parametrize(
     ("alerts", "device"),
-    [([], "vda"), ([ALERT], "vdb"), ([ALERT | {"annotations": {"runbook_url": ""}}], "vda")],
+    [
+        ([], "vda"),
+        ([ALERT], "vdb"),
+        ([ALERT | {"annotations": ALERT["annotations"] | {"runbook_url": ""}}], "vda"),
+        ([ALERT | {"annotations": ALERT["annotations"] | {"description": "No."}}], "vda"),
+    ],
 )
 def test_each_difference_of_the_alert_is_found(alerts: list[dict[str, Any]], device: str) -> None:
     assert len(list(unlike_alert(alerts, device, "a:1"))) == 1

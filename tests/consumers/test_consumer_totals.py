@@ -75,13 +75,24 @@ def test_consumers_beyond_five_are_together() -> None:
 
 
 def test_series_of_a_silent_consumer_go_to_another() -> None:
-    """After an hour, and not before; then the series begins anew."""
+    """After two minutes, and not before; then the series begins anew."""
     totals = after(NO_CONSUMERS, 100.0, {f"{index}.service": 10.0 for index in range(5)})
-    early = after(totals, 3000.0, {B: 1.0})
+    early = after(totals, 220.0, {B: 1.0})
     assert early.bytes.sums["other", ""] == 1.0
-    late = after(totals, 4000.0, {B: 1.0})
+    late = after(totals, 221.0, {B: 1.0})
     assert (B, "") in late.bytes.sums
     assert len(late.bytes.used_s) == MOST_SERIES
+
+
+def test_series_with_a_program_replaces_that_without() -> None:
+    """Requests are those of io.stat, until they are sampled."""
+    totals = NO_CONSUMERS
+    for end_s, program in ((100.0, ""), (101.0, "dd")):
+        found = [Consumption("vda", f"{n}.service", program, requests=9.0) for n in range(4)]
+        span_s = (end_s - 1.0, end_s)
+        totals = totals.plus(span_s, found, is_throttled=False, may_be_named=None)
+    assert ("other", "") not in totals.requests.sums
+    assert {(f"{n}.service", "dd") for n in range(4)} < totals.requests.sums.keys()
 
 
 def test_only_names_that_are_known_have_series_when_there_are_too_many() -> None:

@@ -8,7 +8,7 @@ from disksla.consumers.consumption import ConsumerReading, Consumption, WatchedD
 from disksla.consumers.io_stat import IoStatReader
 from disksla.consumers.readers import ConsumerReaders
 from disksla.events.opened import NoHelperError, OpenedEvents
-from disksla.events.protocol import EventsRequest
+from disksla.events.protocol import MOST_DISKS, EventsRequest
 from disksla.system.roots import Roots
 from support.cgroup_tree import NUMBER, CgroupTree
 from support.waiting import eventually
@@ -45,6 +45,30 @@ def test_without_io_stat_and_events_nothing_is_wrong(tmp_path: Path) -> None:
     both.read_requests()
     assert ([*both.healths], posted, both.is_sampling) == ([], [], False)
     both.sampler.close()
+
+
+def test_disks_that_are_idle_now_stay_sampled_until_they_are_removed(tmp_path: Path) -> None:
+    """Other disks would have the events opened anew, by a process of the helper."""
+    for number in ("254:0", "254:16"):
+        (tmp_path / "dev" / "block" / number).mkdir(parents=True)
+    other = DISK._replace(device="vda", number="254:0")
+    both = readers(tmp_path, [])
+    assert [*both.to_sample([DISK])] == ["vdb"]
+    second = both.to_sample([other])
+    assert second == {"vda": (254, 0), "vdb": (254, 16)}
+    assert [*second.items()] == [*both.to_sample([]).items()]
+    (tmp_path / "dev" / "block" / "254:16").rmdir()
+    assert [*both.to_sample([])] == ["vda"]
+    assert both.to_sample([other._replace(device="vdc")]) == {"vdc": (254, 0)}
+
+
+def test_of_more_disks_than_a_filter_takes_those_are_sampled_that_have_io(tmp_path: Path) -> None:
+    every = [DISK._replace(device=f"vd{n}", number=f"254:{n}") for n in range(MOST_DISKS)]
+    for disk in every:
+        (tmp_path / "dev" / "block" / disk.number).mkdir(parents=True)
+    both = readers(tmp_path, [])
+    assert len(both.to_sample(every)) == MOST_DISKS
+    assert both.to_sample([DISK._replace(number="259:0")]) == {"vdb": (259, 0)}
 
 
 def test_program_stands_for_a_group_that_is_not_known(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_events_of_a_cpu() -> None:
     ],
 )
 def test_only_numbers_of_disks_are_accepted(devices: tuple[str, ...]) -> None:
-    with pytest.raises(DiskslaError, match="expected 1 to 256 numbers such as 259:1"):
+    with pytest.raises(DiskslaError, match="expected 1 to 230 numbers such as 259:1"):
         _ = EventsRequest("data_writes", devices).numbers
 
 

@@ -18,10 +18,12 @@ from disksla.consumers.consumption import ConsumerReading, WatchedDisk
 from disksla.consumers.readers import ConsumerReaders
 from disksla.events import EventsRequest, Taken
 from disksla.events.opened import OpenedEvents, open_events
-from disksla.events.opening import EventFiles
+from disksla.events.opening import REQUESTED, EventFiles
+from disksla.events.protocol import MOST_DISKS
 from disksla.events.request_sampler import RequestSampler
 from disksla.events.source import EventSource
-from disksla.events.tracepoints import Tracepoint
+from disksla.events.tracepoints import Tracepoint, filter_of_requests
+from disksla.system.perf_events import close_all, open_sampler
 from disksla.system.roots import Roots
 from support.log_events import events
 from support.loop_device import attached, needs_loop
@@ -207,6 +209,14 @@ def test_paused_events_count_nothing(watch: Watch, disk: str, tmp_path: Path) ->
     time.sleep(SETTLE_S)
     taken = watch.read()
     assert (taken.counted, taken.seen) == ((0, 0), Counter())
+
+
+def test_kernel_takes_the_filter_of_the_most_disks(roots: Roots) -> None:
+    request = EventsRequest(
+        "requests", tuple(f"4095:{2**20 - n}" for n in range(1, 1 + MOST_DISKS))
+    )
+    text = f"{filter_of_requests(request.numbers)} && nr_sector>0"
+    close_all([open_sampler(0, EventFiles(roots).tracepoint(REQUESTED).number, text)])
 
 
 def test_requests_are_posted_while_a_disk_is_busy(

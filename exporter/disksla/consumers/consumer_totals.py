@@ -16,8 +16,9 @@ MOST_NAMES = 100
 """Consumers with series of their own in the life of a process, on all disks."""
 LEAST_SHARE = 0.05
 """Of a minute; consumers with less get no series."""
-_SILENT_S = 3600.0
-"""After this time, the series of a consumer may be given to another."""
+_SILENT_S = 120.0
+"""After this time, in which Prometheus has read it, the series of a consumer may be given to
+another."""
 _MINUTE_S = 60.0
 _RECENT_SLOT_S, _RECENT_SLOTS = 10.0, 31
 _HOUR_SLOT_S, _HOUR_SLOTS = 300.0, 13
@@ -112,7 +113,7 @@ class ConsumerSums(msgspec.Struct, frozen=True, gc=False):
         for who, amount in amounts.items():
             if who[0] not in NOT_NAMED:
                 if who not in used_s and who in great:
-                    _make_room(sums, used_s, now_s)
+                    _make_room(sums, used_s, now_s, (who[0], ""))
                 if who in used_s or (who in great and len(used_s) < MOST_SERIES):
                     used_s[who] = now_s
                 else:
@@ -121,10 +122,19 @@ class ConsumerSums(msgspec.Struct, frozen=True, gc=False):
         return ConsumerSums(sums, used_s)
 
 
-def _make_room(sums: dict[Who, float], used_s: dict[Who, float], now_s: float) -> None:
-    """Remove the series that was not used for longest, if all are taken and that is long ago."""
+def _make_room(
+    sums: dict[Who, float], used_s: dict[Who, float], now_s: float, without_program: Who
+) -> None:
+    """Remove the series that was not used for longest, if all are taken and that is long ago.
+
+    That of the same consumer without a program goes first: its program is known now.
+    """
     oldest = min(used_s, key=used_s.__getitem__, default=None)
-    if oldest and len(used_s) >= MOST_SERIES and now_s - used_s[oldest] > _SILENT_S:
+    if oldest is None or len(used_s) < MOST_SERIES:
+        return
+    if without_program in used_s:
+        del sums[without_program], used_s[without_program]
+    elif now_s - used_s[oldest] > _SILENT_S:
         del sums[oldest], used_s[oldest]
 
 

@@ -14,6 +14,7 @@ from disksla.consumers.attribution import NONE_OPEN, Open, added, attributed
 from disksla.consumers.consumption import UNATTRIBUTED, ConsumerReading, Consumption, WatchedDisk
 from disksla.consumers.io_stat import IoStatReader
 from disksla.consumers.names import program_of
+from disksla.events import MOST_DISKS
 from disksla.events.request_sampler import RequestSampler
 from disksla.events.source import EventSource, OpenEvents
 from disksla.system import SourceHealth
@@ -47,6 +48,9 @@ class ConsumerReaders:
         self._since_s: float | None = None
         """When what is sampled and not posted yet begins; None while nothing is sampled."""
         self._busy_s = -BUSY_FOR_S
+        self._numbers = roots.sysfs / "dev" / "block"
+        self._sampled: dict[str, tuple[int, int]] = {}
+        """The disks that had I/O, and are still there."""
         self._sampled_s: float | None = None
         """When requests were attributed by samples last."""
         self._stopping = threading.Event()
@@ -103,7 +107,7 @@ class ConsumerReaders:
             self.sampler.pause()
             self._since_s = None
             return
-        numbers = {disk.device: _number(disk) for disk in disks}
+        numbers = self.to_sample(disks)
         with_bytes = not self._io_stat.is_reading  # else they are known by io.stat
         taken = self.sampler.take()
         self.sampler.watch(numbers, with_bytes=with_bytes)
@@ -140,6 +144,24 @@ class ConsumerReaders:
         self._io_stat.are_names_wanted = True
         devices = {each.device for each in consumers}
         self._post(ConsumerReading(dict.fromkeys(devices, (now_s - seconds, now_s)), consumers))
+
+    def to_sample(self, disks: Iterable[WatchedDisk]) -> dict[str, tuple[int, int]]:
+        """Return the disks to be sampled: also those that are idle now, if they had I/O before.
+
+        For each other set of disks, events are opened anew, and that starts a process.
+        """
+        now = {disk.device: _number(disk) for disk in disks}
+        before = {
+            device: number
+            for device, number in self._sampled.items()
+            if number not in now.values() and self._exists(number)
+        }
+        known = before | now if len(before) + len(now) <= MOST_DISKS else now
+        self._sampled = dict(sorted(known.items()))
+        return self._sampled
+
+    def _exists(self, number: tuple[int, int]) -> bool:
+        return (self._numbers / "{}:{}".format(*number)).exists()
 
     def names(self, group: int, comm: str) -> tuple[str, str]:
         """Return the consumer and the program of a sample.

@@ -14,9 +14,9 @@ from disksla.errors import DECODE_ERRORS, DiskslaError
 from disksla.events.tracepoints import Tracepoint
 
 LONGEST_BYTES = 8192
-"""Of a message: a request names 256 disks."""
-MOST_DISKS = 256
-"""The kernel reads at most a page of a filter."""
+"""Of a message: a request names 230 disks."""
+MOST_DISKS = 230
+"""The kernel reads at most a page of a filter, which has 17 bytes for each."""
 MOST_DESCRIPTORS = 200
 """Of a batch; the kernel passes at most 253 (SCM_MAX_FD)."""
 _DEVICE = re.compile(r"([0-9]{1,4}):([0-9]{1,7})")

@@ -117,7 +117,7 @@ def _open_with_filter(
 ) -> int:
     event = _perf_event_open(fields, cpu, leader)
     try:
-        fcntl.ioctl(event, _SET_FILTER, text.encode() + b"\0")
+        fcntl.ioctl(event, _SET_FILTER, bytearray(text.encode() + b"\0"))  # bytes: 1024 at most
     except OSError:
         os.close(event)
         raise

@@ -300,8 +300,8 @@ stat: *wrong
         ),
         (
             "f.yml:4: stat: unknown key (did you mean `state`?); expected one of: sampling,"
-            " discovery, assessment, disks, machine, probes, metrics, ebs, state, consumers,"
-            " common"
+            " discovery, assessment, disks, machine, probes, metrics, ebs, state, pages,"
+            " consumers, common"
         ),
     ]
 

@@ -18,7 +18,8 @@ def test_named_test_exists(file: str, expression: str) -> None:
     tests = [
         node.name
         for node in tree.body
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.name.startswith("test_")
     ]
     assert [name for name in tests if expression in name]
 

@@ -82,6 +82,7 @@
     'rotational',
     'terms_source',
     'machine_type',
+    'kind',
   ],
   local verdict_seconds = promql.rate('provider_terms_verdict', 'disksla_verdict_seconds'),
   local fleet = [

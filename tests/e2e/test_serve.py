@@ -3,13 +3,14 @@
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from support import waiting
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
+from support.loop_device import attach, needs_loop
 
 StartDaemon = Callable[..., Daemon]
 
@@ -69,22 +70,32 @@ def test_workload_is_counted_exactly(
     assert after["disksla_limit_written_bytes_per_second"] == 400 * 2**20
 
 
+@pytest.fixture
+def detachable(tmp_path: Path) -> Iterator[str]:
+    """Return the kernel name of a loop device that a test may detach and attach again."""
+    (tmp_path / "disk").write_bytes(bytes(64 * 2**20))
+    device = attach(tmp_path / "disk")
+    yield Path(device).name
+    subprocess.run(["losetup", "--detach", device], check=True)
+
+
+@needs_loop
 def test_added_and_removed_disks_are_noticed(
-    start_daemon: StartDaemon, loop_device: str, tmp_path: Path
+    start_daemon: StartDaemon, detachable: str, tmp_path: Path
 ) -> None:
     (tmp_path / "other").write_bytes(bytes(2**20))
     config = tmp_path / "loops.yml"
     config.write_text("disks:\n  - match: {mountpoint: /nowhere}\n    terms: vk.ceph-ssd\n")
     daemon = start_daemon("--config.file", str(config))
-    assert loop_device not in daemon.devices()
-    config.write_text(f"discovery: {{include: ['^{loop_device}$']}}\n")
+    assert detachable not in daemon.devices()
+    config.write_text(f"discovery: {{include: ['^{detachable}$']}}\n")
     daemon.process.send_signal(signal.SIGHUP)
-    assert eventually(lambda: daemon.devices() == {loop_device})
-    subprocess.run(["losetup", "-d", f"/dev/{loop_device}"], check=True)
-    assert eventually(lambda: daemon.samples(device=loop_device)["disksla_disk_size_bytes"] == 0)
-    subprocess.run(["losetup", f"/dev/{loop_device}", tmp_path / "other"], check=True)
+    assert eventually(lambda: daemon.devices() == {detachable})
+    subprocess.run(["losetup", "-d", f"/dev/{detachable}"], check=True)
+    assert eventually(lambda: daemon.samples(device=detachable)["disksla_disk_size_bytes"] == 0)
+    subprocess.run(["losetup", f"/dev/{detachable}", tmp_path / "other"], check=True)
     assert eventually(
-        lambda: daemon.samples(device=loop_device)["disksla_disk_size_bytes"] == 2**20
+        lambda: daemon.samples(device=detachable)["disksla_disk_size_bytes"] == 2**20
     )
     assert daemon.samples(reason="replaced")["disksla_gaps_total"] > 0
 

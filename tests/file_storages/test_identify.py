@@ -198,6 +198,8 @@ def test_server_that_states_its_name(provider: str | None, service: str | None) 
 
 def test_implementations() -> None:
     assert parse_implementations(MOUNTSTATS) == {"/mnt/a": "NetApp Release 9.9.1P3", "/mnt/c": ""}
+    escaped = parse_implementations(MOUNTSTATS.replace("/mnt/a", r"/mnt/my\040data"))
+    assert escaped["/mnt/my data"] == "NetApp Release 9.9.1P3"
 
 
 def test_state_file_of_efs() -> None:

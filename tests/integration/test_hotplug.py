@@ -72,12 +72,13 @@ def tree(tmp_path: Path) -> Roots:
 
 
 def test_disks_are_reported_once_at_the_start(tree: Roots) -> None:
+    names = ["10.0.0.5:/export", "loop0", "loop1", "vda"]
     received = Received()
     with watching(tree, received, period_s=0.001) as watcher:
         assert eventually(lambda: len(received.reports) == 1, WITHIN_S)
         assert eventually(lambda: watcher.health == ("disks", 0, True, None), WITHIN_S)
         assert not eventually(lambda: len(received.reports) > 1, within_s=0.35)
-    assert [disk.name for disk in received.reports[0]][:3] == ["loop0", "loop1", "vda"]
+    assert [disk.name for disk in received.reports[0]][:4] == names
 
 
 @pytest.mark.in_check

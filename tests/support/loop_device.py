@@ -30,16 +30,21 @@ needs_loop = pytest.mark.skipif(
 
 @contextmanager
 def attached(file: Path, option: str = "--partscan") -> Iterator[str]:
-    """Attach a file to a free loop device, yield its kernel name, and detach it afterwards."""
-    device = _attach(file, option)
+    """Attach a file to a free loop device, yield its kernel name, and detach it afterwards.
+
+    The kernel detaches it when the last program closes it: also if the tests are killed.
+    """
+    device = attach(file, option)
+    opened = os.open(device, os.O_RDONLY)
     try:
+        subprocess.run(["losetup", "--detach", device], check=True)
         yield Path(device).name
     finally:
-        subprocess.run(["losetup", "--detach", device], check=True)
+        os.close(opened)
 
 
-def _attach(file: Path, option: str) -> str:
-    """Attach with retries: another process may attach the device that `losetup --find` chose."""
+def attach(file: Path, option: str = "--partscan") -> str:
+    """Attach a file, and return the device. Another process may attach what `--find` chose."""
     command = ["losetup", "--find", "--show", option, str(file)]
     reason = ""
     for _ in range(_ATTEMPTS):

@@ -11,7 +11,7 @@ from typing import Any
 
 from disksla.detection.azure import COMPUTE, HEADERS, access_token, api_address
 from disksla.detection.file_storages import each_storage, value_in
-from disksla.detection.findings import CloudDisk, Listing
+from disksla.detection.findings import CloudDisk, Listing, amount, needed_text
 from disksla.exchange import (
     Exchanges,
     Request,
@@ -47,9 +47,8 @@ def storages_of_azure(
     request = Request(what, "metadata", "GET", COMPUTE, HEADERS)
     machine = decode(what, (yield from get_response(request)).body, dict)
     address, audience = api_address(endpoint, machine.get("azEnvironment"))
-    subscription = plain_text(machine.get("subscriptionId"), "[0-9a-f-]")
-    if subscription is None:
-        raise failure(what, "invalid", "it has no id of the subscription")
+    why = "it has no id of the subscription"
+    subscription = needed_text(what, machine.get("subscriptionId"), "[0-9a-f-]", why)
     path = f"/subscriptions/{subscription}"
 
     def terms(token: str) -> Exchanges[Listing]:
@@ -104,7 +103,7 @@ def _share_terms(what: str, account: Any, found: Any) -> CloudDisk:
         raise failure(what, "not_found", "it has no SKU or no quota")
     row = _ROWS.get(sku.partition("_")[0], f"files-{sku}")
     is_v2 = row.endswith("-v2")
-    rate = whole_number(value_in(found, "provisionedBandwidthMibps")) if is_v2 else None
+    rate = amount(value_in(found, "provisionedBandwidthMibps"), MIB) if is_v2 else None
     iops = whole_number(value_in(found, "provisionedIops")) if is_v2 else None
     options = {}
     is_paid = value_in(found, "fileSharePaidBursting", "paidBurstingEnabled") is True
@@ -114,10 +113,5 @@ def _share_terms(what: str, account: Any, found: Any) -> CloudDisk:
     if row == "files-payg" and is_small:
         options["large_shares"] = "off"
     return CloudDisk(
-        "",
-        row,
-        size_bytes=size_gib * GIB,
-        iops=iops,
-        bytes_per_second=None if rate is None else rate * MIB,
-        options=options,
+        "", row, size_bytes=size_gib * GIB, iops=iops, bytes_per_second=rate, options=options
     )

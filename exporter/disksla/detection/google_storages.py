@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from disksla.detection.file_storages import each_storage, value_in
-from disksla.detection.findings import CloudDisk, Listing
+from disksla.detection.findings import CloudDisk, Listing, needed_text, text_in
 from disksla.detection.google_metadata import access_token, get_metadata
 from disksla.detection.yandex import ENDPOINT, NO_ACCOUNT, get_of_api, id_of_instance
 from disksla.exchange import (
@@ -58,9 +58,7 @@ def storages_of_google(
         return Listing(())
     what = "request for the project of the instance"
     body = yield from get_metadata(what, "project/project-id")
-    project = plain_text(body.decode("ascii", "replace").strip(), "[a-z0-9.:-]")
-    if project is None:
-        raise failure(what, "invalid", "it is not an id")
+    project = text_in(what, body, "[a-z0-9.:-]", "it is not an id")
     url = f"{endpoints.get('file') or _FILE}/v1/projects/{project}/locations/-/instances"
 
     def terms(token: str) -> Exchanges[Listing]:
@@ -145,13 +143,10 @@ def _yandex(
     address: str, token: str, ids: Mapping[str, Any], storage: FileStorage
 ) -> Exchanges[CloudDisk]:
     what = f"request for file storage {storage.id}"
-    storage_id = plain_text(ids.get(storage.id or "", storage.id), "[A-Za-z0-9._-]")
-    if storage_id is None:
-        raise failure(what, "invalid", "its tag is no id")
+    tag = ids.get(storage.id or "", storage.id)
+    storage_id = needed_text(what, tag, "[A-Za-z0-9._-]", "its tag is no id")
     body = yield from get_of_api(address, token, what, f"filesystems/{storage_id}")
     found = decode(what, body, dict)
-    kind = plain_text(found.get("typeId"), "[a-z0-9-]")
-    if kind is None:
-        raise failure(what, "invalid", "it has no type")
+    kind = needed_text(what, found.get("typeId"), "[a-z0-9-]", "it has no type")
     row = kind.replace("network-", "filestore-")
     return CloudDisk("", row, size_bytes=whole_number(found.get("size")))

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from disksla.errors import DECODE_ERRORS
-from disksla.procfs import Mount
+from disksla.procfs import Mount, mount_blocks
 
 _TYPES = {"nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "virtiofs"}
 _REGION = r"(?P<region>[a-z0-9-]+)"
@@ -41,8 +41,7 @@ _PORT = re.compile(r"(?:^|,)port=([0-9]+)")
 _STATE_FILE = re.compile(r"(fs-[0-9a-f]+)\..*\.([0-9]{1,5})", re.DOTALL)
 _FSTAB_SOURCE = re.compile(rf"(?:[a-z0-9-]+\.)?(fs-[0-9a-f]+)(?:\.efs\.{_REGION}\.[^:]+)?(?::.*)?")
 _STUNNEL_FILE = re.compile(r"stunnel_([a-z0-9]{3,24})\.conf")
-_IMPLEMENTATION = re.compile(r"\timpl_id:\tname='([^'\n]*)'")
-_DEVICE = re.compile(r"device .* mounted on (.*) with fstype nfs4?(?: statvers=.*)?")
+_IMPLEMENTATION = re.compile(r"^\timpl_id:\tname='([^'\n]*)'", re.MULTILINE)
 
 
 class FileStorage(msgspec.Struct, frozen=True):
@@ -204,11 +203,5 @@ def parse_stunnel_names(names: Iterable[str]) -> frozenset[str]:
 
 def parse_implementations(text: str) -> dict[str, str]:
     """Return the names of NFS servers that state one, by mount point, from mountstats."""
-    found, point = {}, ""
-    for line in text.split("\n"):
-        device = _DEVICE.fullmatch(line) if line.startswith("device ") else None
-        if device is not None:
-            point = device[1]
-        elif named := _IMPLEMENTATION.match(line):
-            found[point] = named[1]
-    return found
+    named = ((point, _IMPLEMENTATION.search(lines)) for point, lines in mount_blocks(text))
+    return {point: found[1] for point, found in named if found is not None}

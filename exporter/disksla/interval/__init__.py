@@ -6,6 +6,7 @@ from disksla.interval.interval import (
     GapReason,
     Interval,
     elapsed_or_gap,
+    idle,
     interval_of,
     load_of,
     summed,

@@ -140,15 +140,8 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
 
     def without_requests(self) -> "Interval":
         """Return an interval of the same time in which nothing completed."""
-        return Interval(
-            end_s=self.end_s,
-            seconds=self.seconds,
-            reads=0,
-            writes=0,
-            read_bytes=0,
-            written_bytes=0,
-            read_ms=0,
-            write_ms=0,
+        return msgspec.structs.replace(
+            idle(self.end_s, self.seconds),
             inflight=self.inflight,
             inflight_before=self.inflight_before,
         )
@@ -163,6 +156,21 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
         if largest_request_bytes:
             fewest = -(-self.written_bytes // largest_request_bytes)
         return msgspec.structs.replace(self, writes=min(self.writes, fewest))
+
+
+def idle(end_s: float, seconds: float) -> Interval:
+    """Return an interval in which nothing was in flight."""
+    return Interval(
+        end_s=end_s,
+        seconds=seconds,
+        reads=0,
+        writes=0,
+        read_bytes=0,
+        written_bytes=0,
+        read_ms=0,
+        write_ms=0,
+        inflight=0,
+    )
 
 
 def summed(windows: Sequence[Interval]) -> Interval:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from disksla.histogram import Histogram
-from disksla.interval import Interval, load_of, summed
+from disksla.interval import Interval, idle, load_of, summed
 from disksla.limits import Limits
 from disksla.pipeline.latency import LatencyMeter
 from disksla.pipeline.peaks import Peak, with_peak
@@ -212,16 +212,6 @@ def sum_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Int
     horizon_s = RECENT_WINDOWS * tick_s
     windows = [window for window in recent if window.end_s > now_s - horizon_s]
     if not windows:
-        return Interval(
-            end_s=now_s,
-            seconds=horizon_s,
-            reads=0,
-            writes=0,
-            read_bytes=0,
-            written_bytes=0,
-            read_ms=0,
-            write_ms=0,
-            inflight=0,
-        )
+        return idle(now_s, horizon_s)
     whole = summed(windows)
     return msgspec.structs.replace(whole, end_s=now_s, seconds=max(horizon_s, whole.seconds))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from disksla.credits import CreditLevel
-from disksla.interval import Interval, load_of
+from disksla.interval import Interval, idle, load_of
 from disksla.limits import Charge
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.state import State
@@ -94,20 +94,10 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
             and previous
             and previous.totals is disk_state.totals
         ):  # not updated at this tick, because it was idle
-            window = Interval(
-                end_s=now_s,
-                seconds=after.assessed_of(disk_state.disk).seconds
-                - before.assessed_of(disk_state.disk).seconds,
-                reads=0,
-                writes=0,
-                read_bytes=0,
-                written_bytes=0,
-                read_ms=0,
-                write_ms=0,
-                inflight=0,
-            )
-            idle = msgspec.structs.replace(disk_state, window_verdict=WindowVerdict("idle"))
-            records.append(_window_record(idle, idle, window, after))
+            since, until = before.assessed_of(disk_state.disk), after.assessed_of(disk_state.disk)
+            window = idle(now_s, until.seconds - since.seconds)
+            judged = msgspec.structs.replace(disk_state, window_verdict=WindowVerdict("idle"))
+            records.append(_window_record(judged, judged, window, after))
         else:
             records.append(WindowRecord(now_s, device, gap=reasons[0] if reasons else "start"))
     return records

@@ -19,4 +19,4 @@ from disksla.procfs.diskstats import (
 from disksla.procfs.iowait import HostWait
 from disksla.procfs.kubelet_mounts import KubeletMount, kubelet_device, kubelet_mount, names_in_use
 from disksla.procfs.mountinfo import Mount, parse_mountinfo
-from disksla.procfs.mountstats import NFS, MountReading, Mountstats, parse_mountstats
+from disksla.procfs.mountstats import NFS, MountReading, Mountstats, mount_blocks, parse_mountstats

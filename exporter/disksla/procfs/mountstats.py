@@ -134,7 +134,7 @@ def parse_mountstats(text: str, device_at: Mapping[str, str]) -> Mountstats:
     problems: dict[str, str] = {}
     connections: dict[str, str] = {}
     users: Counter[str] = Counter()
-    for mount_point, block in _blocks(text):
+    for mount_point, block in mount_blocks(text):
         device = device_at.get(mount_point)
         if device is None:
             users[_connections(block)] += 1
@@ -153,7 +153,7 @@ def parse_mountstats(text: str, device_at: Mapping[str, str]) -> Mountstats:
     return Mountstats(readings, problems)
 
 
-def _blocks(text: str) -> Iterator[tuple[str, str]]:
+def mount_blocks(text: str) -> Iterator[tuple[str, str]]:
     """Yield the mount point of each NFS mount, and the lines after its head."""
     for block in f"\n{text}".split(f"\n{_DEVICE}")[1:]:
         head, _, lines = block.partition("\n")

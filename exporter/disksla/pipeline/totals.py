@@ -23,7 +23,10 @@ NO_HOST_WAIT = HostWait(0.0, 0.0, 0.0)
 
 
 class Undecided(msgspec.Struct, frozen=True, gc=False):
-    """The last windows of a disk: verdicts wait for the end of their second, two at most."""
+    """The last windows of a disk, whose verdicts wait for the end of their second.
+
+    While nothing completes they wait longer, for `longest_silence_s` at most.
+    """
 
     windows: tuple[Interval, ...] = ()
     host: HostWait = NO_HOST_WAIT

@@ -181,7 +181,7 @@ def _scale(highest: float, unit: Unit) -> float:
     number = highest / unit_size
     power = 10.0 ** math.floor(math.log10(number))
     step = next((each for each in _STEPS if each * power >= number), _STEPS[-1])
-    return step * power * unit_size
+    return step * power * unit_size or 1.0  # what is too small for a scale is at its bottom
 
 
 def _caption(chart: Chart, written: Callable[[float], str]) -> str:

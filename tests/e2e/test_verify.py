@@ -19,7 +19,7 @@ from lab.__main__ import missing
 from lab.disk import made
 from lab.scenario import read_scenario
 from support.daemon_process import DISKSLA, PATIENCE_S
-from support.loop_device import attached
+from support.loop_device import attached, attached_and_closed
 from support.waiting import eventually
 
 UNABLE = missing()
@@ -233,7 +233,7 @@ def test_raw_device_must_be_empty_and_named(tmp_path: Path) -> None:
     image = tmp_path / "empty"
     with image.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, 16 * 2**20)
-    with attached(image) as device:
+    with attached_and_closed(image) as device:
         status, report, _ = verify(device, TERMS, tmp_path, "--write-to-raw-device=vdb")
         assert status == 2
         assert f"found 'vdb'; expected '{device}'" in report["stderr"]

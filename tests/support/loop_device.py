@@ -37,10 +37,24 @@ def attached(file: Path, option: str = "--partscan") -> Iterator[str]:
     device = attach(file, option)
     opened = os.open(device, os.O_RDONLY)
     try:
-        subprocess.run(["losetup", "--detach", device], check=True)
+        _detach(device)
         yield Path(device).name
     finally:
         os.close(opened)
+
+
+@contextmanager
+def attached_and_closed(file: Path) -> Iterator[str]:
+    """Do the same for a test of a program that refuses a device which others have open."""
+    device = attach(file)
+    try:
+        yield Path(device).name
+    finally:
+        _detach(device)
+
+
+def _detach(device: str) -> None:
+    subprocess.run(["losetup", "--detach", device], check=True)
 
 
 def attach(file: Path, option: str = "--partscan") -> str:

@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from disksla.verdict.verdict import VERDICTS
 from faults.soak import MemoryUsage, growth_bytes
 
@@ -20,6 +22,7 @@ def test_growth_is_relative_to_the_first_measurement() -> None:
     assert growth_bytes([usage(100), usage(90)]) == 0
 
 
+@pytest.mark.nightly
 def test_memory_does_not_grow_over_10000_ticks() -> None:
     environment = {
         name: value

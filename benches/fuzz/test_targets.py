@@ -27,6 +27,7 @@ def test_former_findings_pass(target: Target) -> None:
         target.check(content)
 
 
+@pytest.mark.nightly  # make check runs make fuzz
 @each_target
 def test_mutated_input_passes_the_check(target: Target) -> None:
     seeds = target.seeds()

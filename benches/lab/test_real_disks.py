@@ -87,11 +87,9 @@ def test_disks_that_share_a_limiter_are_throttled_by_the_machine(tmp_path: Path)
 
 
 @needs_lab
-@pytest.mark.parametrize(
-    "name", [pytest.param("two-minutes", marks=pytest.mark.in_check), "long-postgresql"]
-)
+@pytest.mark.parametrize("name", ["two-minutes", "long-postgresql"])
 def test_recorders_agree_with_the_truth_and_with_each_other(name: str, tmp_path: Path) -> None:
-    """For two minutes, and at night for ten, under PostgreSQL whose limit and latency change."""
+    """For two minutes, and for ten, under PostgreSQL whose limit and latency change."""
     skip_if_a_program_is_missing(name)
     run(all_scenarios()[name], tmp_path)
     scenario = read_scenario(tmp_path / SCENARIO)

@@ -37,6 +37,7 @@ def test_pages_are_valid(addresses: list[Address], tmp_path: Path) -> None:
     assert errors_of(*files) == []
 
 
+@pytest.mark.nightly
 def test_validator_finds_errors(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(

@@ -56,6 +56,7 @@ def test_without_a_daemon_the_disk_is_sampled() -> None:
     assert refused.stdout == ""
 
 
+@pytest.mark.nightly
 def test_disk_that_the_daemon_does_not_monitor_is_sampled(
     start_daemon: StartDaemon, tmp_path: Path
 ) -> None:

@@ -111,6 +111,7 @@ def test_daemon_without_fio_works_without_probes(
     assert daemon.samples(collector="probes") == {}
 
 
+@pytest.mark.nightly
 def test_fio_that_hangs_is_ended_without_missed_ticks(
     start_daemon: StartDaemon, loop_device: str, tmp_path: Path
 ) -> None:

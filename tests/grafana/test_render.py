@@ -22,6 +22,7 @@ def test_rendered_files_are_up_to_date() -> None:
     assert rendered() == committed(), "out of date: make mixin"
 
 
+@pytest.mark.nightly
 def test_setting_is_overridden() -> None:
     overridden = rendered("""{ diskslaSelector: 'job="other"' }""")
     assert overridden == {
@@ -55,6 +56,7 @@ def test_promtool_accepts_rules_with_other_settings(config: str, tmp_path: Path)
         check_rules(tmp_path / file)
 
 
+@pytest.mark.nightly
 def test_command_writes_to_the_out_directory(tmp_path: Path) -> None:
     config = tmp_path / "mine.libsonnet"
     config.write_text("{ stalledSeconds: 77 }", encoding="utf-8")

@@ -65,6 +65,7 @@ def test_wheel_has_all_files_of_the_package(wheels: tuple[Path, Path]) -> None:
     assert found == expected
 
 
+@pytest.mark.nightly
 def test_wheel_names_the_version_and_the_commit(wheels: tuple[Path, Path], tmp_path: Path) -> None:
     """Without git, as here, the caller gives them or they are unknown."""
     with zipfile.ZipFile(wheels[0]) as wheel:

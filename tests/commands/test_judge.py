@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -73,19 +72,14 @@ def test_failed_result_shows_its_ratio(capsys: pytest.CaptureFixture[str]) -> No
     assert "FAILED:" in printed
 
 
-def test_html_and_junit_reports_are_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page, junit = tmp_path / "page.html", tmp_path / "junit.xml"
+def test_html_report_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
     path = str(RESULTS / "diskspd-2.1-randread-4k.txt")
-    assert main(["judge", path, *VK, f"--html={page}", f"--junit={junit}"]) == 3
+    assert main(["judge", path, *VK, f"--html={page}"]) == 3
     html = page.read_text()
     assert "imported result, terms vk.ceph-ssd" in html
     assert "Not tested: randread-8k, randread-16k," in html
-    suites = ET.fromstring(junit.read_bytes())
-    assert (suites.attrib["tests"], suites.attrib["skipped"]) == ("10", "9")
     summary = "1 of 10 tests present: passed"
-    assert suites.find(f".//property[@value='{summary}']") is not None
     assert f"{summary}. PASSED IN PART" in html
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == summary

@@ -146,7 +146,7 @@ def test_missing_device_is_not_measured(
         (["vdxb", "--file=/proc"], "is not on vdxb"),
         (["vdxb", "--file-size=1GiB"], "--file-size needs --file DIR"),
         (["vdxb", "--html=/nowhere/page.html"], "cannot write /"),
-        (["vdxb", "--junit=/"], "cannot write /"),
+        (["vdxb", "--html=/"], "cannot write /"),
     ],
 )
 def test_invalid_request_is_rejected(
@@ -177,7 +177,7 @@ WIDE = (
 
 
 def options(**changes: object) -> argparse.Namespace:
-    return argparse.Namespace(**({"json": False, "html": None, "junit": None} | changes))
+    return argparse.Namespace(**({"json": False, "html": None} | changes))
 
 
 def printed(report: VerificationReport, capsys: pytest.CaptureFixture[str]) -> list[str]:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import threading
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -80,9 +79,8 @@ def test_disk_at_its_limit_passes_and_one_below_fails(tmp_path: Path) -> None:
     def verify_at(iops: int) -> tuple[int, dict[str, Any], dict[str, Any]]:
         directory = tmp_path / str(iops)
         directory.mkdir()
-        junit = str(directory / "junit.xml")
         with limited_disk(f"[{{limit: iops, read_iops: {iops}}}]", directory) as device:
-            return verify(device, TERMS, directory, "--suite=vk", "--junit", junit)
+            return verify(device, TERMS, directory, "--suite=vk")
 
     with ThreadPoolExecutor() as pool:
         at_its_limit, below = pool.map(verify_at, (300, 180))
@@ -96,8 +94,6 @@ def test_disk_at_its_limit_passes_and_one_below_fails(tmp_path: Path) -> None:
         assert [result["verdict"] for result in results.values()] == verdicts
         failed = verdicts.count("fail")
         assert (status, report["verdict"]) == ((1, "broken") if failed else (0, "kept")), report
-        junit = ET.parse(tmp_path / f"{300 * ratio:.0f}" / "junit.xml").getroot()
-        assert len(junit.findall(".//failure")) == failed
         for result in results.values():
             assert result["ratio"] == pytest.approx(ratio, rel=0.1)
             assert result["other_share"] < 0.01

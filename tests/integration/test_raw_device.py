@@ -109,7 +109,7 @@ def test_empty_disk_may_be_overwritten(device: str) -> None:
 def test_report_is_never_written_to_a_disk(image: Path, device: str) -> None:
     with pytest.raises(DiskslaError, match=f"cannot write /dev/{device}: it is a block device"):
         write_file(Path(f"/dev/{device}"), b"<html>")
-    arguments = argparse.Namespace(html=Path(f"/dev/{device}"), junit=None)
+    arguments = argparse.Namespace(html=Path(f"/dev/{device}"))
     with pytest.raises(DiskslaError, match="choose a file in a writable directory"):
         check_report_files(arguments)
     assert image.read_bytes() == bytes(SIZE)

@@ -57,7 +57,7 @@ def command_line(content: bytes) -> bool:
 
 def _is_harmless(word: str) -> bool:
     """Return whether a word neither names a file to write nor reads standard input."""
-    return not word.startswith(("--html", "--junit", "-", "/")) or word in _OPTIONS
+    return not word.startswith(("--html", "-", "/")) or word in _OPTIONS
 
 
 _OPTIONS = {

@@ -1,4 +1,4 @@
-"""Reports of `verify` and `judge`: table, JSON, HTML page and JUnit XML."""
+"""Reports of `verify` and `judge`: table, JSON and HTML page."""
 
 import argparse
 import os
@@ -9,39 +9,35 @@ from disksla.errors import DiskslaError
 from disksla.verification import VerificationReport
 from disksla.verification.report import encode_report
 from disksla.verification.report_html import report_html
-from disksla.verification.report_junit import report_junit
 from disksla.verification.report_text import print_report
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add --json, --html and --junit."""
+    """Add --json and --html."""
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    for option, what in (
-        ("--html", "an HTML page with charts"),
-        ("--junit", "JUnit XML, for build servers"),
-    ):
-        parser.add_argument(
-            option, type=Path, metavar="FILE", help=f"also write the report to FILE as {what}"
-        )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="also write the report to FILE as an HTML page with charts",
+    )
 
 
 def check_report_files(arguments: argparse.Namespace) -> None:
-    """Raise DiskslaError, before anything is measured, if a report cannot be written."""
-    for path in (arguments.html, arguments.junit):
-        if path is None:
-            continue
-        is_file = not path.is_dir() and not path.is_block_device()
-        if not is_file or not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise DiskslaError(f"cannot write {path}; choose a file in a writable directory")
+    """Raise DiskslaError, before anything is measured, if the page cannot be written."""
+    path = arguments.html
+    if path is None:
+        return
+    is_file = not path.is_dir() and not path.is_block_device()
+    if not is_file or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise DiskslaError(f"cannot write {path}; choose a file in a writable directory")
 
 
 def write_report(arguments: argparse.Namespace, report: VerificationReport) -> None:
-    """Print the report, and write it to the files of --html and --junit."""
+    """Print the report, and write it to the file of --html."""
     if arguments.json:
         print(encode_report(report).decode(), end="")
     else:
         print_report(report)
     if arguments.html is not None:
         write_file(arguments.html, report_html(report).encode())
-    if arguments.junit is not None:
-        write_file(arguments.junit, report_junit(report))

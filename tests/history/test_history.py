@@ -1,8 +1,6 @@
 """The history of disks: it has what the metrics have, in bounded memory."""
 
-import itertools
 import sys
-from dataclasses import replace
 from functools import cache
 
 import msgspec
@@ -14,11 +12,9 @@ from disksla.config.settings import DiskEntry, DiskMatch, SamplingSettings, Sett
 from disksla.history.history import MINUTES_KEPT, SECONDS_KEPT, DiskHistory, History
 from disksla.history.packed_slots import BLOCK, PackedSlots
 from disksla.history.slot import RunningTotals, Slot, totals_of, unpack
-from disksla.history.summary import summary_of_records, summary_of_slots
 from disksla.pipeline.advance import advance
 from disksla.pipeline.snapshot import disk_snapshot
 from disksla.pipeline.state import State
-from disksla.pipeline.window_records import window_records
 from disksla.units import GIB
 from disksla.verdict import LIMIT_KINDS, VERDICTS
 from support.scenarios import SCENARIOS
@@ -85,41 +81,6 @@ def test_slots_add_up_to_the_metrics(name: str) -> None:
         whole_s = snapshot.verdict_totals.seconds[index]
         in_slots_s = sum(slot.verdict_s[index] for slot in slots)
         assert in_slots_s == pytest.approx(whole_s, abs=1.5), verdict
-
-
-@pytest.mark.parametrize(
-    "scenario",
-    [
-        SCENARIOS["iops-300-deep"],
-        replace(SCENARIOS["iops-300-deep"], terms=None),
-        SCENARIOS["bandwidth-25"],
-        SCENARIOS["burst-then-base"],
-        SCENARIOS["below-60-of-100"],
-    ],
-    ids=["iops", "without-terms", "bandwidth", "burst", "below"],
-)
-def test_slots_and_windows_have_the_same_summary(scenario: Scenario) -> None:
-    states = states_of(replace(scenario, lateness=False))
-    records = [
-        record
-        for before, after in itertools.pairwise(states)
-        for record in window_records(before, after)
-    ]
-    by_windows = summary_of_records(records, 60.0)
-    by_slots = summary_of_slots(history_of(states).seconds(), 0.5)
-    longest = max(by_windows.verdicts, key=lambda name: by_windows.verdicts[name].seconds)
-    expected, found = by_windows.verdicts[longest], by_slots.verdicts[longest]
-    assert found.seconds == pytest.approx(expected.seconds, abs=2.0)
-    assert found.iops == pytest.approx(expected.iops, rel=0.1)
-    assert found.bytes_per_second == pytest.approx(expected.bytes_per_second, rel=0.1)
-    assert found.inflight == pytest.approx(expected.inflight, rel=0.2)
-    long = {key for key, part in by_windows.throttled.items() if part.seconds > 1}
-    assert long <= by_slots.throttled.keys()
-    for key in long:
-        part, other = by_windows.throttled[key], by_slots.throttled[key]
-        assert other.seconds == pytest.approx(part.seconds, abs=1.5)
-        assert other.wait_s == pytest.approx(part.wait_s, rel=0.25)
-        assert other.limiter_window_s == 0.5
 
 
 def test_credits_are_in_the_slots() -> None:

@@ -1,7 +1,7 @@
 """Sentences of `disksla explain`."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumBurst, SumTerms, custom_limits
+from disksla.history.history import history_of
+from disksla.history.past import HistoryView
 from disksla.history.sentences import (
     LargerMachine,
     MachineLimit,
@@ -18,11 +20,13 @@ from disksla.history.sentences import (
     explain,
     explain_writes,
 )
-from disksla.history.summary import SlowPart, Summary, SummaryPart, summary_of_records
+from disksla.history.slot import RunningTotals, Slot
+from disksla.history.summary import SlowPart, Summary, SummaryPart
 from disksla.limits import NO_LIMITS, SharedLimits
 from disksla.limits.assignment import Assignment
 from disksla.limits.limits import LatencyKind
-from disksla.pipeline.window_records import WindowRecord
+from disksla.pipeline.snapshot import disk_snapshot
+from disksla.pipeline.state import State
 from disksla.verdict import LimitKind, ThrottleLevel, Verdict
 from support.examples import scaled
 from support.scenario_verdicts import judged
@@ -30,31 +34,15 @@ from support.scenarios import SCENARIOS
 from support.simulated_limiter import DEVICE, Closed, Limiter, Open, Scenario, summed
 
 
-def sentences_on(
-    records: list[WindowRecord], assignment: Assignment, machine: MachineLimit | None = None
-) -> list[str]:
-    return explain(summary_of_records(records, 60.0), assignment, machine)
+def sentences_of(states: Sequence[State]) -> list[str]:
+    past, snapshot = HistoryView(history_of(states)), disk_snapshot(states[-1], DEVICE)
+    assert snapshot is not None
+    return past.explain(snapshot, past.seconds(snapshot))
 
 
-def throttled_by_machine(limit: str, level: str) -> WindowRecord:
-    return WindowRecord(
-        1000.0,
-        "vda",
-        None,
-        0.1,
-        700,
-        0,
-        700 * 4096,
-        0,
-        0,
-        is_exact=False,
-        inflight=32,
-        verdict="throttled",
-        throttled_s=0.1,
-        limit=limit,  # type: ignore[arg-type]
-        level=level,  # type: ignore[arg-type]
-        throttle_wait_s=3.5,
-    )
+def throttled(level: ThrottleLevel, limit: LimitKind) -> Summary:
+    part = SummaryPart(0.1, 7000.0, 7000.0 * 4096, 32.0, 0.005, most_iops=7000.0)
+    return Summary(0.1, {"throttled": part}, {(level, limit): part})
 
 
 M6I = SharedLimits(
@@ -96,25 +84,21 @@ M6I = SharedLimits(
     ],
 )
 def test_limit_of_the_machine_is_not_blamed_on_the_disk(
-    limit: str, level: str, expected: str
+    limit: LimitKind, level: ThrottleLevel, expected: str
 ) -> None:
     machine = MachineLimit(M6I, {"iops": LargerMachine("m6i.xlarge", 6000)})
     assignment = Assignment("aws.gp3", "aws", "", 2**40, NO_LIMITS)
-    (sentence,) = explain(
-        summary_of_records([throttled_by_machine(limit, level)], 60.0), assignment, machine
-    )
+    (sentence,) = explain(throttled(level, limit), assignment, machine)
     assert expected in sentence
     assert "provider" not in sentence
-    (without,) = explain(
-        summary_of_records([throttled_by_machine(limit, level)], 60.0), assignment
-    )
+    (without,) = explain(throttled(level, limit), assignment)
     assert without.endswith("A larger or faster disk would not help.")
 
 
 @pytest.mark.parametrize("limit", ["iops", "bandwidth"])
-def test_limit_that_only_the_provider_names(limit: str) -> None:
+def test_limit_that_only_the_provider_names(limit: LimitKind) -> None:
     without = msgspec.structs.replace(assignment(), limits=NO_LIMITS)
-    [sentence] = sentences_on([throttled_by_machine(limit, "base")], without)
+    [sentence] = explain(throttled("base", limit), without)
     kind = "bandwidth" if limit == "bandwidth" else "IOPS"
     assert f"throttled at its limit of {kind}, by the provider's count: requests" in sentence
     assert "Its terms have no such limit" in sentence
@@ -122,15 +106,15 @@ def test_limit_that_only_the_provider_names(limit: str) -> None:
 
 def test_limit_of_the_machine_that_only_the_provider_names() -> None:
     shared = SharedLimits("ebs", "all", "", custom_limits(SumTerms(iops=3600)))
-    record = throttled_by_machine("machine_bandwidth", "base")
-    [sentence] = sentences_on([record], assignment(), MachineLimit(shared, {}))
+    summary = throttled("base", "machine_bandwidth")
+    [sentence] = explain(summary, assignment(), MachineLimit(shared, {}))
     assert sentence.endswith(". A larger or faster disk would not help.")
 
 
 def test_machine_is_named_by_what_its_limits_follow_from() -> None:
     shared = SharedLimits("disks", "all", "2 vCPUs", custom_limits(SumTerms(iops=3600)))
-    record = throttled_by_machine("machine_iops", "base")
-    [sentence] = sentences_on([record], assignment(), MachineLimit(shared, {}))
+    summary = throttled("base", "machine_iops")
+    [sentence] = explain(summary, assignment(), MachineLimit(shared, {}))
     assert "A machine with 2 vCPUs" in sentence
 
 
@@ -160,8 +144,7 @@ STEADY_70 = Scenario(loads=(Open(per_second=210),), terms=SumTerms(iops=300.0))
 
 
 def explained(scenario: Scenario) -> str:
-    found = judged(scenario)
-    return " ".join(sentences_on(found.rows, found.state.monitored[DEVICE].assignment))
+    return " ".join(sentences_of(judged(scenario).states))
 
 
 def test_sentences_of_scenarios(golden: Callable[[Path, str], None]) -> None:
@@ -189,27 +172,19 @@ def test_window_that_is_shorter_than_two_samples_is_named(has_terms: bool) -> No
 def test_short_throttling_is_not_left_out() -> None:
     load = Closed(depth=32, active=((20.53, 22.5),))
     scenario = replace(SCENARIOS["iops-300-deep"], loads=(load,), seconds=61.0)
-    found = judged(scenario)
-    sentences = sentences_on(found.rows, found.state.monitored[DEVICE].assignment)
+    sentences = sentences_of(judged(scenario).states)
     assert re.match(
-        r"For 1\.\d of the last 60 s the disk was throttled at its limit", sentences[0]
+        r"For 1\.\d of the last 61 s the disk was throttled at its limit", sentences[0]
     )
-
-
-def test_only_the_last_minute_is_explained() -> None:
-    found = judged(replace(SCENARIOS["iops-300-poisson-90"], seconds=61.0))
-    text = " ".join(sentences_on(found.rows, found.state.monitored[DEVICE].assignment))
-    assert "of the last 60 s" in text
-    assert "was idle" not in text
 
 
 def assignment() -> Assignment:
     return judged(SCENARIOS["iops-300-deep"]).state.monitored[DEVICE].assignment
 
 
-@pytest.mark.parametrize("records", [[], [WindowRecord(1.0, "vda", gap="start")]])
-def test_no_window_is_stated(records: list[WindowRecord]) -> None:
-    assert sentences_on(records, assignment()) == [
+def test_no_window_is_stated() -> None:
+    states = judged(SCENARIOS["iops-300-deep"]).states
+    assert sentences_of(states[:2]) == [
         "Nothing was measured: no two samples of this disk were without a gap."
     ]
 
@@ -223,26 +198,27 @@ def test_no_window_is_stated(records: list[WindowRecord]) -> None:
 )
 def test_any_windows_are_explained(name: str, has_terms: bool, first: int, number: int) -> None:
     found = judged(SCENARIOS[name] if has_terms else replace(SCENARIOS[name], terms=None))
-    summary = summary_of_records(found.rows[first : first + number], 60.0)
-    sentences = explain(summary, found.state.monitored[DEVICE].assignment)
+    sentences = sentences_of(found.states[first : first + number + 1])
     assert sentences
     assert all(sentence.endswith(".") for sentence in sentences)
     assert not any("None" in sentence or "nan" in sentence for sentence in sentences)
 
 
-def windows(*exact: bool | None, flushes: int = 3) -> list[WindowRecord]:
-    return [WindowRecord(1.0, "vda", flushes=flushes, is_exact=each) for each in exact]
+def seconds_with(*exact: bool, flushes: float = 3.0) -> list[Slot]:
+    most = [2.0 if each else 5.0 for each in exact]
+    totals = [RunningTotals(least_writes=2.0, most_writes=n, flushes=flushes) for n in most]
+    return [Slot(1.0, 1.0, None, each) for each in totals]
 
 
 def test_exact_counts_are_named_where_flushes_are_counted_as_writes() -> None:
-    (sentence,) = explain_writes(windows(False, False, True, True))
-    assert "counted exactly, without empty flushes, in 2 of 4 windows with flushes." in sentence
-    (sentence,) = explain_writes(windows(False, False), "no permission; use root")
+    (sentence,) = explain_writes(seconds_with(False, False, True, True))
+    assert "counted exactly, without empty flushes, in 2 of 4 seconds with flushes." in sentence
+    (sentence,) = explain_writes(seconds_with(False, False), "no permission; use root")
     assert sentence.endswith("They were not counted exactly: no permission; use root.")
-    (sentence,) = explain_writes(windows(False))
+    (sentence,) = explain_writes(seconds_with(False))
     assert sentence.endswith("between two bounds. They were not counted exactly.")
-    assert explain_writes(windows(False, True, True, flushes=0)) == []
-    assert explain_writes([WindowRecord(1.0, "vda", gap="start")]) == []
+    assert explain_writes(seconds_with(False, True, flushes=0.0)) == []
+    assert explain_writes([]) == []
 
 
 def test_longest_problem_is_first_and_flushes_are_named() -> None:

@@ -1,7 +1,6 @@
 """Verdicts of a disk behind a limiter that counts its own throttled time, through `advance`."""
 
 from dataclasses import replace
-from itertools import pairwise
 from random import Random
 
 import msgspec
@@ -16,7 +15,6 @@ from disksla.pipeline.recording import decode_tick, encode
 from disksla.pipeline.snapshot import DiskSnapshot, disk_snapshot
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
-from disksla.pipeline.window_records import window_records, with_named_limits
 from disksla.provider_count.agreement import NOT_THROTTLED
 from disksla.provider_count.comparison import Comparison
 from disksla.units import KIB, MIB
@@ -205,27 +203,6 @@ def test_seconds_at_the_burst_rate_wait_with_the_others() -> None:
     own_burst_s = disk_state.totals.verdict_totals.burst_s
     assert 2 < own_burst_s < own_s(disk_state) - 2
     assert disk_state.burst_s == pytest.approx(own_burst_s)
-
-
-@pytest.mark.parametrize("limit", ["iops", "machine_iops"])
-def test_records_have_the_limit_of_the_page(limit: str) -> None:
-    scenario = a_scenario(iops=500.0)
-    simulated = run(scenario)
-    times_s = seconds_apart(scenario, 1.0)
-    messages = readings(simulated.truth, times_s, limits={"iops": limit})
-    run_states = states(scenario, with_readings(simulated.ticks, messages))
-    spans = {
-        last.end_s: last
-        for state in run_states
-        if (comparison := state.monitored[DEVICE].comparison) and (last := comparison.last)
-    }
-    records = [each for two in pairwise(run_states) for each in window_records(*two)]
-    by_limit: dict[str | None, float] = {}
-    for record in with_named_limits(records, spans.values()):
-        by_limit[record.limit] = by_limit.get(record.limit, 0.0) + (record.throttled_s or 0.0)
-        assert (record.level is None) == (record.limit is None)
-    assert by_limit[limit] == pytest.approx(sum(by_limit.values()))
-    assert with_named_limits(records, []) == records
 
 
 @halved()

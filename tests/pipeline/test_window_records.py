@@ -2,8 +2,7 @@
 
 import pytest
 
-from disksla.pipeline.window_records import WindowRecord, window_records, with_named_limits
-from disksla.provider_count.comparison import ProviderSpan
+from disksla.pipeline.window_records import WindowRecord, window_records
 from support.simulated_host import Machine, a_disk
 
 
@@ -58,18 +57,3 @@ def test_each_window_has_one_record_if_a_disk_vanishes_while_verdicts_wait() -> 
     windows += records(machine, text="")
     recorded_s = [window.monotonic_s for window in windows if window.gap is None]
     assert len(recorded_s) == len(set(recorded_s)) == 25
-
-
-def test_span_beside_may_name_the_limit() -> None:
-    none = (0.0, 0.0, 0.0, 0.0)
-    spans = [
-        ProviderSpan(0.0, 1.0, none),
-        ProviderSpan(1.0, 2.0, (0.0, 0.0, 0.4, 0.0)),
-        ProviderSpan(5.0, 6.0, none),
-    ]
-    records = [
-        WindowRecord(end_s, "vda", limit="iops", level="base") for end_s in (0.5, 1.5, 3.0, 5.5)
-    ]
-    named = [(each.level, each.limit) for each in with_named_limits(records, spans)]
-    base = ("base", "machine_iops")
-    assert named == [base, base, ("base", "iops"), ("unknown", "unknown")]

@@ -200,12 +200,13 @@ def _disk(
 ) -> LiveDiskDocument:
     slots = past.seconds(snapshot)
     history = past.of(snapshot)
+    present = slots if history is None else history.with_limits(slots)
     minutes = [] if history is None else history.with_limits(history.minutes())
     document = disk_document(
         snapshot,
         latency_s=joined(slots[-_LATENCY_SLOTS:]).latency_s,
         sentences=past.explain(snapshot, slots),
-        seconds=seconds_of(joined(slots)),
+        seconds=seconds_of(joined(present)),
         condition=past.condition(snapshot),
         consumers=past.who(snapshot, slots),
     )

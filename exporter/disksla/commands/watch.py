@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="30s",
         metavar="TIME",
-        help="how long to sample; the last minute of it is described (default: %(default)s)",
+        help="how long to sample; the last five minutes are described (default: %(default)s)",
     )
     parser.add_argument(
         "--output",

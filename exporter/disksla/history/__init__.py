@@ -4,7 +4,7 @@
 - `packed_slots`: the last slots of a disk, packed.
 - `history`: the last five minutes of each disk by seconds, and the last hour by minutes. The
   daemon updates it once a second.
-- `summary`: slots, or the windows of a recording, by verdict and limit.
+- `summary`: slots by verdict and limit.
 - `sentences`: the answer to "is it me or the disk?"; `who`: who used it.
 - `condition`: who or what makes requests wait, in the words that a person reads first.
 - `past`: the history of the daemon, as pages and documents show it.
@@ -19,10 +19,10 @@ from disksla.history.condition import (
     headline,
     present_condition,
 )
-from disksla.history.history import History
+from disksla.history.history import History, history_of
 from disksla.history.past import RECENT_S, HistoryView, seconds_of
 from disksla.history.rates_text import describe_rates, read_and_write
 from disksla.history.sentences import MachineLimit, describe_machine, explain, explain_writes
 from disksla.history.slot import COLUMNS, Slot, columns_of, joined
-from disksla.history.summary import Summary, summary_of_records, with_latency
+from disksla.history.summary import Summary
 from disksla.history.who import ConsumerShare, explain_who, period_since

@@ -13,6 +13,7 @@ import msgspec
 from disksla.disks import Disk
 from disksla.history.packed_slots import PackedSlots
 from disksla.history.slot import RunningTotals, Slot, credits_ratio_of, slot_between, totals_of
+from disksla.interval import Clocks
 from disksla.limits import Limits
 from disksla.pipeline import DiskState, State
 
@@ -133,16 +134,26 @@ class History(msgspec.Struct, frozen=True, gc=False):
         """
         if state.clocks is None:
             return self
-        now_s, assessed_s = state.clocks.monotonic_s, state.assessed.seconds
-        if self.at_s is not None and int(now_s) == int(self.at_s):
+        if self.at_s is not None and int(state.clocks.monotonic_s) == int(self.at_s):
             return self
+        return self._with_second(state, state.clocks)
+
+    def ended(self, state: State) -> "History":
+        """Return the history with what happened since the last second, at the end of a sample."""
+        if state.clocks is None or self.at_s is None or state.clocks.monotonic_s <= self.at_s:
+            return self
+        return self._with_second(state, state.clocks)
+
+    def _with_second(self, state: State, clocks: Clocks) -> "History":
+        """Return the history with the time until the sample of a state, which has these clocks."""
+        now_s, assessed_s = clocks.monotonic_s, state.assessed.seconds
         longest_s = 2 * max(1.0, state.settings.sampling.interval_s)
         since_s = now_s if self.at_s is None else self.at_s
         seconds = now_s - since_s if now_s - since_s <= longest_s else None
         idle = Slot(now_s, now_s - since_s, None, RunningTotals(idle=assessed_s - self.assessed_s))
         second = _Second(
             end_s=now_s,
-            boottime_s=state.clocks.boottime_s,
+            boottime_s=clocks.boottime_s,
             seconds=seconds,
             assessed_before_s=self.assessed_s,
             assessed_s=assessed_s,
@@ -157,13 +168,21 @@ class History(msgspec.Struct, frozen=True, gc=False):
             for name, group in state.groups.items()
             if not group.shared.of_type
         }
-        return History(disks, now_s, assessed_s, machine, state.clocks.realtime_s)
+        return History(disks, now_s, assessed_s, machine, clocks.realtime_s)
 
     def _machine(self, name: str, devices: tuple[str, ...]) -> MachineHistory:
         """Return the history of a group, a new one if it has other disks."""
         before = self.machine.get(name)
         is_same = before is not None and before.devices == devices
         return before if before is not None and is_same else MachineHistory(devices)
+
+
+def history_of(states: Iterable[State]) -> History:
+    """Return the history of a sample or a recording, to its last state: they follow each other."""
+    history, state = History(), None
+    for state in states:
+        history = history.after(state)
+    return history if state is None else history.ended(state)
 
 
 def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) -> DiskHistory:
@@ -182,6 +201,9 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
         before = totals_of(history.disk_state, second.assessed_before_s)
         slot = _slot(before, disk_state, second, second.seconds)
         packed_seconds = packed_seconds.plus(slot.pack(), SECONDS_KEPT)
+    if disk_state.never_done > history.disk_state.never_done:
+        # Their silence was taken for a stall until other requests were completed beside them.
+        packed_seconds = packed_seconds.without_stall()
     if second.end_s - started_s >= _MINUTE_S:
         slot = _slot(at_minute, disk_state, second, second.end_s - started_s)
         packed_minutes = packed_minutes.plus(slot.pack(), MINUTES_KEPT)

@@ -24,6 +24,22 @@ class PackedSlots(msgspec.Struct, frozen=True, gc=False):
             return PackedSlots(self.blocks, (*self.last, packed))
         return PackedSlots((*self.blocks, self.last)[-most // BLOCK :], (packed,))
 
+    def without_stall(self) -> "PackedSlots":
+        """Return the slots, idle where they are stalled since requests were completed last."""
+        slots = self.unpacked(BLOCK)
+        for index, slot in reversed(list(enumerate(slots))):
+            totals = slot.totals
+            slots[index] = slot._replace(
+                totals=totals._replace(idle=totals.idle + totals.stalled, stalled=0.0)
+            )
+            if slot.requests and index < len(slots) - 1:
+                break
+        packed = [each for block in (*self.blocks, self.last) for each in block]
+        packed[-len(slots) :] = [slot.pack() for slot in slots]
+        whole = len(packed) // BLOCK * BLOCK
+        blocks = (tuple(packed[at : at + BLOCK]) for at in range(0, whole, BLOCK))
+        return PackedSlots(tuple(blocks), tuple(packed[whole:]))
+
     def unpacked(self, most: int) -> list[Slot]:
         """Return the last `most` slots, the oldest first."""
         packed = [each for block in (*self.blocks, self.last) for each in block]

@@ -11,9 +11,9 @@ from disksla.history.rates_text import (
     read_and_write,
     seconds_text,
 )
+from disksla.history.slot import Slot
 from disksla.history.summary import SlowPart, Summary, SummaryPart
 from disksla.limits import Assignment, Limits, Rates, SharedLimits
-from disksla.pipeline import WindowRecord
 from disksla.units import format_bandwidth, format_count, format_duration, format_listed_bandwidth
 from disksla.verdict import OF_MACHINE, LimitKind, ThrottleLevel
 
@@ -70,17 +70,18 @@ def describe_machine(shared: SharedLimits) -> str:
     return text if burst is None else f"{text}; {describe_rates(burst.rates)} with burst credits"
 
 
-def explain_writes(records: Iterable[WindowRecord], why_not_exact: str | None = None) -> list[str]:
+def explain_writes(slots: Iterable[Slot], why_not_exact: str | None = None) -> list[str]:
     """Return a sentence on whether data writes were counted exactly, if the disk has flushes.
 
     `why_not_exact` is the reason why not, if there is one.
     """
-    exact = [record.is_exact for record in records if record.flushes]
+    totals = [slot.totals for slot in slots if slot.totals.flushes]
+    exact = [each.least_writes == each.most_writes for each in totals]
     if not exact:
         return []
     if any(exact):
-        windows = f"{sum(map(bool, exact))} of {len(exact)} windows with flushes"
-        return [f"Its data writes are counted exactly, without empty flushes, in {windows}."]
+        seconds = f"{sum(exact)} of {len(exact)} seconds with flushes"
+        return [f"Its data writes are counted exactly, without empty flushes, in {seconds}."]
     reason = f": {why_not_exact}" if why_not_exact else ""
     sentence = (
         "The kernel counts empty flushes of this disk as writes, so that the number of data writes"

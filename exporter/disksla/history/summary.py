@@ -1,13 +1,13 @@
-"""What a disk did in a period, by verdict and by limit: from slots, or from single windows."""
+"""What a disk did in a period, by verdict and by limit: from its slots."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Literal, NamedTuple, get_args
 
 from disksla.history.slot import Slot, joined
 from disksla.limits import Charge, Work
-from disksla.pipeline import Direction, WindowRecord
+from disksla.pipeline import Direction
 from disksla.verdict import LIMIT_KINDS, VERDICTS, LimitKind, ThrottleLevel, Verdict
 
 LEVELS: tuple[ThrottleLevel, ...] = get_args(ThrottleLevel)
@@ -58,7 +58,7 @@ class Summary(NamedTuple):
     throttled: Mapping[tuple[ThrottleLevel, LimitKind], SummaryPart]
     """The limits at which it was throttled, by level."""
     peak_load: float | None = None
-    """Highest load of a window or slot; None if the terms promise nothing, or it is not known."""
+    """Highest load of a slot; None if the terms promise nothing, or it is not known."""
     load: float | None = None
     """Mean load while there were requests; None if the terms promise nothing."""
     latency_s: float | None = None
@@ -94,25 +94,20 @@ def summary_of_slots(
             if seconds:
                 by_limit[_level(slot, limit), limit].append((slot, seconds))
     active = [slot for slot in slots if slot.requests]
-    summary = Summary(
-        sum(joined(slots).verdict_s),
-        {each: _of_slots(by_verdict[each]) for each in VERDICTS if each in by_verdict},
-        {
+    whole = joined(slots)
+    return Summary(
+        seconds=sum(whole.verdict_s),
+        verdicts={each: _of_slots(by_verdict[each]) for each in VERDICTS if each in by_verdict},
+        throttled={
             each: _of_throttled_slots(by_limit[each])._replace(limiter_window_s=limiter_window_s)
             for each in _ORDER
             if each in by_limit
         },
-        _peak_load(slots, charges),
-        _mean_load(joined(active), charges) if active else None,
-    )
-    return with_latency(summary, slots)
-
-
-def with_latency(summary: Summary, slots: Sequence[Slot]) -> Summary:
-    """Return a summary with how long requests took in these slots."""
-    whole = joined(slots)
-    return summary._replace(
-        latency_s=whole.latency_s, slow=_slow_part(slots), compared_s=whole.totals.slow_compared
+        peak_load=_peak_load(slots, charges),
+        load=_mean_load(joined(active), charges) if active else None,
+        latency_s=whole.latency_s,
+        slow=_slow_part(slots),
+        compared_s=whole.totals.slow_compared,
     )
 
 
@@ -187,51 +182,3 @@ def _of_throttled_slots(applied: _Applied) -> SummaryPart:
     throttled = [(slot, seconds) for slot, seconds in applied if slot.verdict_s[_THROTTLED]]
     part = _of_slots(throttled or applied)
     return part._replace(seconds=sum(seconds for _, seconds in applied))
-
-
-def summary_of_records(records: Iterable[WindowRecord], longest_s: float) -> Summary:
-    """Return the summary of the last windows of a disk, which are in order of time."""
-    windows = [record for record in records if record.verdict is not None]
-    windows = [each for each in windows if each.monotonic_s > windows[-1].monotonic_s - longest_s]
-    verdicts: dict[Verdict, SummaryPart] = {}
-    for verdict in VERDICTS:
-        chosen = [record for record in windows if record.verdict == verdict]
-        if chosen:
-            verdicts[verdict] = _of_records(chosen, sum(each.window_s or 0 for each in chosen))
-    throttled = {}
-    for level, limit in _ORDER:
-        chosen = [record for record in windows if (record.level, record.limit) == (level, limit)]
-        if chosen:
-            throttled_s = sum(each.throttled_s or 0.0 for each in chosen)
-            throttled[level, limit] = _of_records(chosen, throttled_s)
-    loads = [each.load_ratio for each in windows if each.load_ratio is not None]
-    active = [each for each in windows if (each.reads or each.writes) and each.load_ratio]
-    active_s = sum(each.window_s or 0.0 for each in active)
-    return Summary(
-        sum(record.window_s or 0.0 for record in windows),
-        verdicts,
-        throttled,
-        max(loads, default=None),
-        sum((each.load_ratio or 0.0) * (each.window_s or 0.0) for each in active) / active_s
-        if active_s
-        else None,
-    )
-
-
-def _of_records(records: Sequence[WindowRecord], seconds: float) -> SummaryPart:
-    whole_s = sum(record.window_s or 0.0 for record in records)
-    requests = sum((record.reads or 0) + (record.writes or 0) for record in records)
-    flushes = sum(
-        min(each.flushes or 0, each.writes or 0) for each in records if not each.is_exact
-    )
-    transferred = sum((record.read_bytes or 0) + (record.written_bytes or 0) for record in records)
-    decided = [each for each in records if each.decided_s is not None]
-    return SummaryPart(
-        seconds=seconds,
-        iops=(requests - flushes) / whole_s,
-        bytes_per_second=transferred / whole_s,
-        inflight=sum(record.inflight or 0 for record in records) / len(records),
-        wait_s=sum(record.throttle_wait_s or 0.0 for record in records) / max(1, requests),
-        limiter_window_s=decided[-1].limiter_window_s if decided else None,
-        most_iops=requests / whole_s,
-    )

@@ -37,4 +37,4 @@ from disksla.pipeline.snapshot import (
 )
 from disksla.pipeline.state import State, initial_state, to_read_often, to_saved_state
 from disksla.pipeline.tick import Tick
-from disksla.pipeline.window_records import WindowRecord, window_records, with_named_limits
+from disksla.pipeline.window_records import WindowRecord, window_records

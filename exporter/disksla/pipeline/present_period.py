@@ -9,9 +9,6 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-import msgspec
-
-from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.state import State
 from disksla.pipeline.window_records import WindowRecord, window_records
 
@@ -35,20 +32,10 @@ def present_periods(states: Iterable[State]) -> PresentPeriods | None:
         for record in window_records(before, last):
             if record.monotonic_s > since_s.get(record.device, float("-inf")):
                 records[record.device].append(record)
-        for device, disk_state in last.monitored.items():
-            was = before.monitored.get(device)
-            if was is not None and was.never_done < disk_state.never_done:
-                records[device] = [_not_stalled(each, disk_state) for each in records[device]]
         for device in ended(before, last):
             records.pop(device, None)
             since_s[device] = last.clocks.monotonic_s if last.clocks is not None else 0.0
     return None if last is None else PresentPeriods(last, records, since_s)
-
-
-def _not_stalled(record: WindowRecord, disk_state: DiskState) -> WindowRecord:
-    """Return a record, idle if it is stalled only by requests that are never done."""
-    is_by_these = record.verdict == "stalled" and (record.inflight or 0) <= disk_state.never_done
-    return msgspec.structs.replace(record, verdict="idle") if is_by_these else record
 
 
 def ended(before: State, after: State) -> list[str]:

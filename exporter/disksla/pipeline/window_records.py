@@ -1,8 +1,5 @@
 """One disk at one tick, as a flat record: what `disksla replay --json` prints."""
 
-from bisect import bisect_left
-from collections.abc import Iterable
-
 import msgspec
 
 from disksla.credits import CreditLevel
@@ -10,8 +7,7 @@ from disksla.interval import Interval, idle, load_of
 from disksla.limits import Charge
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.state import State
-from disksla.provider_count import ProviderSpan, named_limit, with_limit
-from disksla.verdict import LimitKind, Throttle, ThrottleLevel, Verdict, WindowVerdict
+from disksla.verdict import LimitKind, ThrottleLevel, Verdict, WindowVerdict
 
 
 class WindowRecord(msgspec.Struct, frozen=True):
@@ -183,31 +179,3 @@ def _with_present(
         limiter_window_s=ceiling.window_s if ceiling else None,
         credits=account.levels(limits, recent[0]) if account is not None and recent else (),
     )
-
-
-def with_named_limits(
-    records: Iterable[WindowRecord], spans: Iterable[ProviderSpan]
-) -> list[WindowRecord]:
-    """Return the records of one disk with the limits that the provider counts.
-
-    `spans` are those that were compared, in the order of time. A window is of the span in which it
-    ends. Windows outside of all spans keep their limits.
-    """
-    known = list(spans)
-    ends_s = [span.end_s for span in known]
-    named = []
-    for record in records:
-        index = bisect_left(ends_s, record.monotonic_s)
-        is_within = index < len(known) and known[index].begin_s < record.monotonic_s
-        if record.limit is None or record.level is None or not is_within:
-            named.append(record)
-            continue
-        span, nearest = known[index], known[max(0, index - 1) : index + 2]
-        counted = span.throttled_s
-        if not any(counted):
-            around = [each.throttled_s for each in nearest if each.is_beside(span)]
-            counted = tuple(map(sum, zip(counted, *around, strict=True)))
-        limit = named_limit(record.limit, counted)
-        throttle = with_limit(Throttle(record.level, record.limit), limit)
-        named.append(msgspec.structs.replace(record, limit=throttle.limit, level=throttle.level))
-    return named

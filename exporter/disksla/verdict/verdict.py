@@ -257,20 +257,20 @@ def _verdict(
     otherwise: Verdict = "below" if is_below else tested_promise(data, limits, tolerance)
     if _is_idle(window):
         otherwise = "idle"
-    took_s = data.took_s
     if found is not None and throttled_s:
         share = min(1.0, throttled_s / window.seconds)
         is_seen = found.sign == "pauses" and found.is_certain
         return WindowVerdict(
             verdict="throttled",
             throttle=found.throttle,
-            wait_s=share * took_s,
+            wait_s=share * data.took_s,
             throttled_share=share,
             otherwise=otherwise,
             is_seen=is_seen,
         )
     if is_below and counted is not None:
-        return WindowVerdict("throttled", Throttle("base", counted), took_s, is_by_provider=True)
+        throttle = Throttle("base", counted)
+        return WindowVerdict("throttled", throttle, data.took_s, is_by_provider=True)
     return WindowVerdict(otherwise)
 
 

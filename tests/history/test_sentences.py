@@ -245,6 +245,12 @@ def test_what_holds_for_less_than_a_hundredth_of_the_time_is_not_said() -> None:
     assert explain(summary, assignment())[0].startswith("For 1.1 of the last 300 s requests were")
 
 
+def test_too_short_a_time_is_stated() -> None:
+    part = SummaryPart(0.0996, 0.0, 0.0, 0.0, 0.0)
+    expected = ["Nothing held for long enough to be said of 0.1 s."]
+    assert explain(Summary(0.0996, {"idle": part}, {}), assignment()) == expected
+
+
 def promised(latency_kind: LatencyKind | None) -> Assignment:
     limits = msgspec.structs.replace(assignment().limits, latency_kind=latency_kind)
     return msgspec.structs.replace(assignment(), limits=limits)

@@ -18,15 +18,20 @@ def test_peak_is_kept_for_a_minute() -> None:
     assert highest(peaks, now_s=161.0) == Traffic()
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10**6)), max_size=80))
-def test_highest_covers_all_windows_of_the_minute(steps: list[tuple[int, int]]) -> None:
+requests = st.integers(0, 10) | st.integers(0, 10**6)
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), requests, requests), max_size=80))
+def test_highest_covers_all_windows_of_the_minute(steps: list[tuple[int, int, int]]) -> None:
     peaks: tuple[Peak, ...] = ()
     windows: list[Interval] = []
     second = 0
-    for step_s, reads in steps:
+    for step_s, reads, writes in steps:
         second += step_s
-        windows.append(window(second, reads))
+        windows.append(window(second, reads, writes))
         peaks = with_peak(peaks, windows[-1])
-    expected = max((each.reads for each in windows if each.end_s >= second - KEPT_S), default=0)
-    assert highest(peaks, float(second)).read_iops == expected / 0.1
+    minute = [each for each in windows if each.end_s >= second - KEPT_S]
+    found = highest(peaks, float(second))
+    assert found.read_iops == max((each.reads for each in minute), default=0) / 0.1
+    assert found.write_iops == max((each.writes for each in minute), default=0) / 0.1
     assert len(peaks) <= KEPT_S + 1

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from disksla.config.fields import DevicePattern
 from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, Settings
 from disksla.disks.nfs_mounts import nfs_disks
 from disksla.interval.interval import Clocks
+from disksla.pipeline.advance import advance, advance_in_parts
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
@@ -58,6 +59,29 @@ def test_ticks_follow_the_configured_interval(paths: Roots) -> None:
         (each_s - due_s[0]) / 0.1 == pytest.approx(round((each_s - due_s[0]) / 0.1), abs=1e-3)
         for each_s in due_s
     )
+
+
+def test_tick_is_judged_in_parts_before_the_next_is_taken(paths: Roots) -> None:
+    disks = tuple(a_disk(f"vd{number}", number) for number in range(40))
+    ticks: list[Tick] = []
+
+    def on_tick(tick: Tick) -> None:
+        ticks.append(tick)
+        write(
+            paths,
+            "".join(
+                LINE.format(minor=disk.minor, name=disk.name, reads=len(ticks)) for disk in disks
+            ),
+        )
+        if len(ticks) == 15:  # a second ends among them
+            sampler.stop()
+
+    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick)
+    sampler.post(disks)
+    sampler.run_for(WITHIN_S)
+    states = list(accumulate(ticks, advance, initial=State(Settings(), CATALOG)))
+    assert sampler.state == states[-1]
+    assert len(list(advance_in_parts(states[-2], ticks[-1]))) == len(disks) + 1
 
 
 def test_disk_at_which_requests_wait_is_looked_at_closer(paths: Roots) -> None:

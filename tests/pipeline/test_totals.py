@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
+from disksla.interval.interval import idle
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.iowait import HostWait
 from disksla.verdict.throttle import LIMIT_KINDS, Throttle
@@ -26,9 +27,8 @@ verdicts = st.one_of(
 
 @given(st.lists(st.tuples(verdicts, st.floats(0.01, 0.3))))
 def test_each_window_has_one_verdict(windows: list[tuple[WindowVerdict, float]]) -> None:
-    totals = VerdictTotals()
-    for window_verdict, seconds in windows:
-        totals = totals.plus(window_verdict, seconds)
+    of_each = [idle(0.0, seconds) for _, seconds in windows]
+    totals = VerdictTotals().plus(of_each, [window_verdict for window_verdict, _ in windows])
     assert sum(totals.seconds) == pytest.approx(sum(seconds for _, seconds in windows))
     throttled_s = totals.seconds[VERDICTS.index("throttled")]
     assert sum(totals.throttled_s) == pytest.approx(throttled_s)

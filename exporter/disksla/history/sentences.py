@@ -59,7 +59,9 @@ def explain(
     sentences = [*(sentence for _, sentence in problems), *who]
     if not problems and not is_said(machine_s, summary.seconds):
         sentences += _acquittal(summary, shared=assignment.limits.shared_by is not None)
-    return sentences + list(_other_verdicts(summary, assignment.limits))
+    sentences += _other_verdicts(summary, assignment.limits)
+    held = f"Nothing held for long enough to be said of {seconds_text(summary.seconds)} s."
+    return sentences or [held]
 
 
 def describe_machine(shared: SharedLimits) -> str:

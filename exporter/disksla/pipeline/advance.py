@@ -4,7 +4,7 @@
 ticks, and by tests. It reads no clock and no file, so all of them get the same result.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
@@ -47,7 +47,13 @@ def configure(state: State, matched: Matched, now: Clocks | None) -> State:
 
 
 def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
-    """Return the state after one tick; `signs` of a limiter are looked for, all but in benches.
+    """Return the state after one tick; `signs` of a limiter are looked for, all but in benches."""
+    *_, after = advance_in_parts(state, tick, signs)
+    return after
+
+
+def advance_in_parts(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> Iterator[State]:
+    """Yield the state before a tick when each disk is judged, and at last the state after it.
 
     1. Apply the events of the tick: another list of block devices, results of probes, readings of
        statistics pages and of consumers.
@@ -73,7 +79,8 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
     )
     if tick.diskstats is None:
         stats = stats.with_problems(tick.problems, not_read)
-        return msgspec.structs.replace(state, sampler_stats=stats, unreadable=True)
+        yield msgspec.structs.replace(state, sampler_stats=stats, unreadable=True)
+        return
 
     lines, to_update = _find_lines(state, tick.diskstats)
     to_update |= _newly_counted(state, tick)
@@ -125,12 +132,13 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
             stats = stats.with_gap(sample.gap)
         if sample.problem is not None:
             problems[f"diskstats:{device}"] = sample.problem
+        yield state
     if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
         judged |= _with_host_wait(judged, tick.host.since(state.host))
     compared = _compared(state, judged, samples, tick, context)
     active |= {device for device in compared if compared[device].is_pending}
     changed = {**judged, **compared}
-    return msgspec.structs.replace(
+    yield msgspec.structs.replace(
         state,
         monitored={**state.monitored, **changed} if changed else state.monitored,
         others={**state.others, **others} if others else state.others,

@@ -21,7 +21,7 @@ def why_impossible(interval: Interval, before: CounterValues, after: CounterValu
     seconds = interval.seconds or _LONG_S
     took_ms = (interval.read_ms or 0) + (interval.write_ms or 0) + interval.flush_ms
     rise = 0
-    if max(value or 0 for value in after) >= _MOST_RISE:
+    if max(filter(None, after), default=0) >= _MOST_RISE:
         rise = max(value or 0 for value in difference(after, before))
     if (
         interval.requests + interval.flushes <= _MOST_IOPS * seconds

@@ -1,5 +1,7 @@
 """Rates of a disk, and the highest of any window within the last minute: it shows microbursts."""
 
+from operator import gt
+
 import msgspec
 
 from disksla.interval import Interval
@@ -31,12 +33,20 @@ def traffic_of(interval: Interval) -> Traffic:
 
 
 def with_peak(peaks: tuple[Peak, ...], window: Interval) -> tuple[Peak, ...]:
-    """Add the rates of one window to the peak of its second; drop peaks older than a minute."""
+    """Add the rates of one window to the peak of its second.
+
+    Peaks older than a minute are dropped, and those that the last second exceeds in all rates.
+    """
     second, rates = int(window.end_s), _rates(window)
     if not peaks or peaks[-1].second != second:
         oldest = second - KEPT_S
-        begin = next((at for at, peak in enumerate(peaks) if peak.second >= oldest), len(peaks))
-        return (*peaks[begin:], Peak(second, rates))
+        last = peaks[-1].rates_per_second if peaks else ()
+        kept = (
+            peak
+            for peak in peaks[:-1]
+            if peak.second >= oldest and any(map(gt, peak.rates_per_second, last))
+        )
+        return (*kept, *peaks[-1:], Peak(second, rates))
     higher = tuple(map(max, peaks[-1].rates_per_second, rates))
     return peaks if higher == peaks[-1].rates_per_second else (*peaks[:-1], Peak(second, higher))
 

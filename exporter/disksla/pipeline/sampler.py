@@ -8,7 +8,8 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,7 @@ from disksla.events.opened import open_events
 from disksla.events.opening import EventFiles
 from disksla.events.source import EventSource
 from disksla.interval import Clocks
-from disksla.pipeline.advance import advance, configure
+from disksla.pipeline.advance import advance_in_parts, configure
 from disksla.pipeline.changed_lines import DiskstatsLines
 from disksla.pipeline.deadlines import close_deadlines, next_deadline
 from disksla.pipeline.probe_results import ProbeResult
@@ -147,6 +148,8 @@ class Sampler:
         self._stopping = threading.Event()
         self._failure: str | None = None
         """Why the last tick failed, so that a lasting failure is logged once."""
+        self._work: Iterator[None] = iter(())
+        """What is left to do for the last tick."""
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
     def post(self, event: Event) -> None:
@@ -202,17 +205,11 @@ class Sampler:
         due_s = time.monotonic()
         missed = 0
         while due_s <= until_s and self._look_until(due_s) and self._sleep_until(due_s):
-            try:
+            with self._counting_failure():
                 self._tick(due_s, missed)
-            except Exception as error:  # a failed tick must not stop sampling
-                if self._failure != str(error):
-                    self._failure = str(error)
-                    log.exception("tick failed by a bug of disksla, please report it")
-                stats = self.state.sampler_stats
-                stats = stats.with_problems({"sampler": str(error)}, not_read=stats.problems)
-                self.state = msgspec.structs.replace(self.state, sampler_stats=stats)
             interval_s = self.state.settings.sampling.interval_s
             due_s, missed = next_deadline(due_s, time.monotonic(), interval_s)
+        self._go_on()
         self.consumers.stop()
         self._diskstats.close()
         self._mountstats.close()
@@ -235,6 +232,7 @@ class Sampler:
 
         The last one is read with the tick.
         """
+        self._go_on(time.monotonic() + STEP_S)
         state = self.state
         devices = to_look_at(state, due_s)
         lines = state.lines or DiskstatsLines()
@@ -249,11 +247,12 @@ class Sampler:
         return True
 
     def _sleep_until(self, due_s: float) -> bool:
-        """Sleep until the deadline; return False if `stop` was called meanwhile.
+        """Go on with the last tick, then sleep; return False if `stop` was called meanwhile.
 
         It sleeps in short pieces to notice `stop` soon. Waiting for a threading.Event instead
         would cost a third more CPU time at each tick.
         """
+        self._go_on(due_s)
         while not self._stopping.is_set():
             left_s = due_s - time.monotonic()
             if left_s <= 0:
@@ -262,11 +261,39 @@ class Sampler:
         return False
 
     def _tick(self, due_s: float, missed_ticks: int) -> None:
-        before = self.state
+        """Read a tick, and end the work of the one before; its own is done until the next."""
         events = self._take_events()
-        tick = self._read_tick(before, due_s, missed_ticks, events)
+        tick = self._read_tick(self.state, due_s, missed_ticks, events)
+        self._go_on()
         self._on_tick(tick)
-        self.state = _advance(before, tick, events.matched)
+        self._work = self._advance(tick, events.matched)
+
+    def _go_on(self, until_s: float = float("inf")) -> None:
+        """Go on with the last tick until a time, by one part at least."""
+        with self._counting_failure():
+            for _ in self._work:
+                if time.monotonic() >= until_s:
+                    break
+
+    @contextmanager
+    def _counting_failure(self) -> Iterator[None]:
+        """Log and count what fails: a failed tick must not stop sampling."""
+        try:
+            yield
+        except Exception as error:
+            self._go_on()  # with the tick before, if this one could not be read
+            if self._failure != str(error):
+                self._failure = str(error)
+                log.exception("tick failed by a bug of disksla, please report it")
+            stats = self.state.sampler_stats
+            stats = stats.with_problems({"sampler": str(error)}, not_read=stats.problems)
+            self.state = msgspec.structs.replace(self.state, sampler_stats=stats)
+
+    def _advance(self, tick: Tick, matched: Matched | None) -> Iterator[None]:
+        """Advance the state by a tick in parts, publish it, and tell others what is new."""
+        before = self.state
+        for self.state in _advance(before, tick, matched):
+            yield
         self.ticked_at_s = tick.clocks.monotonic_s
         _log_source_changes(before, self.state)
         if self._failure is not None:
@@ -379,12 +406,12 @@ class Sampler:
         return counts, problems
 
 
-def _advance(state: State, tick: Tick, matched: Matched | None) -> State:
-    """Return the state after a tick, whose disks are matched already."""
+def _advance(state: State, tick: Tick, matched: Matched | None) -> Iterator[State]:
+    """Return the parts of a tick, whose disks are matched already."""
     if matched is not None:
         state = configure(state, matched, tick.clocks)
         tick = msgspec.structs.replace(tick, disks=None)
-    return advance(state, tick)
+    return advance_in_parts(state, tick)
 
 
 def _log_source_changes(before: State, after: State) -> None:

@@ -5,6 +5,7 @@ assessed time they include, and `DiskTotals.with_idle_until` adds the rest as id
 """
 
 from collections.abc import Iterable
+from itertools import repeat
 
 import msgspec
 
@@ -50,33 +51,34 @@ class VerdictTotals(msgspec.Struct, frozen=True, gc=False):
     host: HostWait = NO_HOST_WAIT
     """The disk's share of iowait and PSI in throttled windows."""
 
-    def plus(self, window_verdict: WindowVerdict, seconds: float) -> "VerdictTotals":
-        """Add one window."""
-        by_verdict, throttled_s, burst_s = self.seconds, self.throttled_s, self.burst_s
-        if window_verdict.throttle is not None:
-            throttled_here_s = window_verdict.throttled_share * seconds
-            otherwise = VERDICTS.index(window_verdict.otherwise)
-            by_verdict = _plus_at(by_verdict, otherwise, seconds - throttled_here_s)
-            limit = LIMIT_KINDS.index(window_verdict.throttle.limit)
-            throttled_s = _plus_at(throttled_s, limit, throttled_here_s)
-            if window_verdict.throttle.level == "burst":
-                burst_s += throttled_here_s
-            seconds = throttled_here_s
-        by_verdict = _plus_at(by_verdict, VERDICTS.index(window_verdict.verdict), seconds)
-        wait_s = self.wait_s + window_verdict.wait_s
-        return VerdictTotals(by_verdict, throttled_s, burst_s, wait_s, self.host)
+    def plus(
+        self, windows: Iterable[Interval], verdicts: Iterable[WindowVerdict]
+    ) -> "VerdictTotals":
+        """Add windows."""
+        by_verdict, throttled_s = list(self.seconds), list(self.throttled_s)
+        burst_s, wait_s = self.burst_s, self.wait_s
+        for window, each in zip(windows, verdicts, strict=False):
+            seconds = window.seconds
+            if each.throttle is not None:
+                throttled_here_s = each.throttled_share * seconds
+                by_verdict[VERDICTS.index(each.otherwise)] += seconds - throttled_here_s
+                throttled_s[LIMIT_KINDS.index(each.throttle.limit)] += throttled_here_s
+                if each.throttle.level == "burst":
+                    burst_s += throttled_here_s
+                seconds = throttled_here_s
+            by_verdict[VERDICTS.index(each.verdict)] += seconds
+            wait_s += each.wait_s
+        return VerdictTotals(tuple(by_verdict), tuple(throttled_s), burst_s, wait_s, self.host)
 
     def plus_idle(self, seconds: float) -> "VerdictTotals":
         """Add time in which the disk was idle."""
-        return msgspec.structs.replace(self, seconds=_plus_at(self.seconds, _IDLE, seconds))
+        by_verdict = list(self.seconds)
+        by_verdict[_IDLE] += seconds
+        return msgspec.structs.replace(self, seconds=tuple(by_verdict))
 
     def plus_host(self, share: HostWait) -> "VerdictTotals":
         """Add the disk's share of the iowait and PSI of a throttled window."""
         return msgspec.structs.replace(self, host=self.host.plus(share))
-
-
-def _plus_at(amounts: tuple[float, ...], index: int, more: float) -> tuple[float, ...]:
-    return (*amounts[:index], amounts[index] + more, *amounts[index + 1 :])
 
 
 LOAD_BOUNDS_RATIO = (0.01, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
@@ -160,14 +162,14 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
             )
         verdict_totals = self.verdict_totals
         windows = (*self.undecided.windows, interval)
-        for window, window_verdict in zip(windows, verdicts, strict=False):
-            verdict_totals = verdict_totals.plus(window_verdict, window.seconds)
         host, slow = self.undecided.host, self.slow
         if verdicts:
+            verdict_totals = verdict_totals.plus(windows, verdicts)
             slow = slow.after(windows[: len(verdicts)], verdicts, limits)
-            share = _throttled_share(windows, verdicts)
-            verdict_totals = verdict_totals.plus_host(host.times(share))
-            host = NO_HOST_WAIT
+            if host is not NO_HOST_WAIT:
+                share = _throttled_share(windows, verdicts)
+                verdict_totals = verdict_totals.plus_host(host.times(share))
+                host = NO_HOST_WAIT
         undecided = Undecided(windows[len(verdicts) :], host)
         load = load_of(data, limits.promise_charges)
         return DiskTotals(
@@ -188,10 +190,10 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
         """Return totals without undecided windows, where nothing more will be known of them."""
         if not self.undecided.windows:
             return self
-        seconds = sum(window.seconds for window in self.undecided.windows)
+        windows = self.undecided.windows
         return msgspec.structs.replace(
             self,
-            verdict_totals=self.verdict_totals.plus(_UNPROVEN, seconds),
+            verdict_totals=self.verdict_totals.plus(windows, repeat(_UNPROVEN)),
             undecided=NONE_UNDECIDED,
         )
 

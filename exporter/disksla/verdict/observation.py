@@ -45,6 +45,8 @@ def observe(
 
     `last` is the last close sample before it, and `close` are those within it.
     """
+    if not close:
+        return Observation(window, (window,), is_close=False)
     samples = close if last is None else (last, *close)
     seen = (
         _step(before, after)

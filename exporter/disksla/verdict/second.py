@@ -12,6 +12,7 @@ class Second(NamedTuple):
 
     number: int
     observations: tuple[Observation, ...]
+    """Its windows; none where no sign needs them any more."""
     served: Interval
     """What was served in it, as one window."""
     busy_share: float

@@ -185,7 +185,7 @@ def _decided(
     )
     after = msgspec.structs.replace(
         state,
-        seconds=seconds,
+        seconds=_without_unneeded_windows(seconds),
         pending=(*silent, next_one),
         busy_since_s=_looked_at_since(state, seconds) if is_busy else None,
         ceiling=_ceiling(state, found),
@@ -196,6 +196,17 @@ def _decided(
             WindowVerdict("idle"),
         )
     return after, verdicts
+
+
+def _without_unneeded_windows(seconds: tuple[Second, ...]) -> tuple[Second, ...]:
+    """Return the seconds, the third last without its windows if no sign needs them any more.
+
+    Signs need those within LONGEST_WINDOW_S of a pause, and those that were looked at.
+    """
+    third = [each._replace(observations=()) for each in seconds[-3:-2] if not each.is_close]
+    if not third or any(each.pauses for each in seconds[-5:]):
+        return seconds
+    return (*seconds[:-3], *third, *seconds[-2:])
 
 
 def _looked_at_since(state: DetectorState, seconds: tuple[Second, ...]) -> float | None:
@@ -257,20 +268,20 @@ def _verdict(
     otherwise: Verdict = "below" if is_below else tested_promise(data, limits, tolerance)
     if _is_idle(window):
         otherwise = "idle"
-    took_s = data.took_s
     if found is not None and throttled_s:
         share = min(1.0, throttled_s / window.seconds)
         is_seen = found.sign == "pauses" and found.is_certain
         return WindowVerdict(
             verdict="throttled",
             throttle=found.throttle,
-            wait_s=share * took_s,
+            wait_s=share * data.took_s,
             throttled_share=share,
             otherwise=otherwise,
             is_seen=is_seen,
         )
     if is_below and counted is not None:
-        return WindowVerdict("throttled", Throttle("base", counted), took_s, is_by_provider=True)
+        throttle = Throttle("base", counted)
+        return WindowVerdict("throttled", throttle, data.took_s, is_by_provider=True)
     return WindowVerdict(otherwise)
 
 

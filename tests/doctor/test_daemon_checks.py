@@ -146,7 +146,12 @@ def test_scrapes(text: str, status: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "port"), [("http://[::1]:99/metrics", "99"), ("http://localhost/metrics", "80")]
+    ("url", "port"),
+    [
+        ("http://[::1]:99/metrics", "99"),
+        ("http://localhost/metrics", "80"),
+        ("unix:///run/disksla/disksla.sock", "10056"),
+    ],
 )
 def test_port_of_the_scrape(url: str, port: str) -> None:
     found = result(daemon(url=url, ready_text="ready\nnever scraped"), "daemon.scraped")

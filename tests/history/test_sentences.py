@@ -233,6 +233,15 @@ def test_longest_problem_is_first_and_flushes_are_named() -> None:
     assert "served 300 of 300 IOPS, 0 B/s" in second
 
 
+def test_merged_flushes_are_not_said_to_be_more_than_the_limit() -> None:
+    part = SummaryPart(100.0, 408.0, 0.0, 8.0, 0.01, most_iops=600.0)
+    summary = Summary(300.0, {"throttled": part}, {("base", "iops"): part})
+    assert "served 300 of 300 IOPS, 0 B/s" in explain(summary, assignment())[0]
+    no_flushes = part._replace(most_iops=408.0)
+    summary = summary._replace(throttled={("base", "iops"): no_flushes})
+    assert "served 408 of 300 IOPS, 0 B/s" in explain(summary, assignment())[0]
+
+
 def test_what_holds_for_less_than_a_hundredth_of_the_time_is_not_said() -> None:
     part = SummaryPart(2.9, 500.0, 0.0, 8.0, 0.01)
     verdicts: dict[Verdict, SummaryPart] = dict.fromkeys(("unproven", "met", "below"), part)

@@ -1,6 +1,7 @@
 """The verdict on each window."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from random import Random
@@ -432,6 +433,22 @@ def test_stall_and_its_end_are_detected(name: str) -> None:
     assert by_second(SCENARIOS[name], 4.35, 5.5) == {"stalled"}
     others = by_second(SCENARIOS[name], 0, 4.0) | by_second(SCENARIOS[name], 5.75, 7.5)
     assert "stalled" not in others
+
+
+@pytest.mark.parametrize("name", ["burst-then-base", "burst-in-turns"])
+@pytest.mark.parametrize("phase_s", [0.037, 0.09])
+def test_end_of_a_burst_is_no_unknown_limit(name: str, phase_s: float) -> None:
+    found = judged_scenario(replace(SCENARIOS[name], sampler_phase_s=phase_s))
+    assert {row.level for row in found.rows if row.throttled_s} == {"burst", "base"}
+    ceilings = {row.ceiling_iops for row in found.rows if row.ceiling_iops is not None}
+    assert ceilings
+    assert all(each == pytest.approx(2000 if each > 1000 else 300, 0.01) for each in ceilings)
+
+
+def test_end_of_a_burst_at_rates_that_are_not_in_the_terms_is_unknown() -> None:
+    limiter = Limiter(buckets=summed(400, peak_per_second=1500, capacity=4000))
+    found = judged_scenario(replace(SCENARIOS["burst-then-base"], limiter=limiter))
+    assert {row.level for row in found.rows if row.throttled_s} == {"unknown"}
 
 
 def test_load_between_baseline_and_burst_is_met() -> None:

@@ -185,5 +185,8 @@ def _scraped(daemon: DaemonFacts) -> Iterator[CheckResult]:
 
 
 def _port(url: str) -> str:
+    """Return the port of the daemon; that of the default if it was asked on its Unix socket."""
+    if url.startswith("unix:"):
+        return "10056"
     found = re.search(r":(\d+)(?:/|$)", url)
     return "80" if found is None else found[1]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from disksla.interval import Interval
+from disksla.interval import Interval, summed
 from disksla.verdict.pauses import SERVICE_S, Clock, Pause
 
 _CHANCE_OF = 4
@@ -28,6 +28,8 @@ class Admitted(NamedTuple):
     """Reads and writes in each, with flushes."""
     is_certain: bool
     """Whether the number of data writes is certain."""
+    windows: tuple[Interval, ...] = ()
+    """What was served in each, the newest first; none where that is not certain."""
 
 
 def admitted(steps: Sequence[Interval], pauses: Sequence[Pause], clock: Clock) -> Admitted | None:
@@ -61,8 +63,8 @@ def admitted(steps: Sequence[Interval], pauses: Sequence[Pause], clock: Clock) -
         return None
     exact = [each for each in windows if not each.flushes]
     if len(exact) >= min(len(windows), _EXACT):
-        whole = _together(exact, clock)
-        return Admitted(whole, _mean(exact), is_certain=True)
+        each_one = tuple(_together([each], clock) for each in exact)
+        return Admitted(summed(each_one), _mean(exact), is_certain=True, windows=each_one)
     # Data writes are at most all writes. If as many are left without the flushes, their number is
     # certain. On average they are at least half, because programs flush what they have written.
     most = _usual(each.requests / each.number for each in windows)

@@ -101,8 +101,10 @@ def _paused(
         return None
     served, is_certain = (None, False) if full is None else (full.served, full.is_certain)
     throttle = UNKNOWN_LIMIT if served is None else _named(served, limits, tolerance, group)
-    if throttle == UNKNOWN_LIMIT and full is not None and _may_be_served(full, clock, seconds):
-        return None
+    if throttle == UNKNOWN_LIMIT and full is not None:
+        if _may_be_served(full, clock, seconds):
+            return None
+        throttle, served = _in_turns(full, limits, tolerance)
     return FoundLimiter(
         throttle=throttle,
         sign="pauses",
@@ -200,6 +202,18 @@ def _named(
     if own is not None:
         return own
     return group.throttle if group is not None and group.throttle else UNKNOWN_LIMIT
+
+
+def _in_turns(full: Admitted, limits: Limits, tolerance: float) -> tuple[Throttle, Interval]:
+    """Return the limit of the newest window, and what was served at it, if a burst began or ended.
+
+    Then each window is at the baseline or at the burst, but for one in four that is of both.
+    """
+    at = [(limit_at(each, limits, tolerance), each) for each in full.windows]
+    known = [throttle for throttle, _ in at if throttle is not None]
+    if limits.burst is None or 4 * len(known) < 3 * max(1, len(at)):
+        return UNKNOWN_LIMIT, full.served
+    return known[0], summed([each for throttle, each in at if throttle == known[0]])
 
 
 def is_as_when_looked_at(seconds: Sequence[Second]) -> bool:

@@ -42,7 +42,7 @@ from disksla.pipeline import (
     with_named_limits,
 )
 from disksla.provider_count import ProviderSpan
-from disksla.units import format_duration, format_size
+from disksla.units import format_duration
 from disksla.verdict import VERDICTS, LimitKind
 
 SAMPLED_S = 5.0
@@ -268,7 +268,7 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
     conditions = {disk.device: disk.conditions() for disk in disks}
     console.print(headline(conditions, recent.period), style="bold")
     for disk in disks:
-        facts = [format_size(disk.size_bytes), _TITLES.get(disk.terms, disk.terms)]
+        facts = [disk.size_text, _TITLES.get(disk.terms, disk.terms)]
         facts += [f"mounted at {each}" for each in disk.mount_points]
         console.print()
         console.print(Text.assemble((disk.device, "bold"), ", ", ", ".join(facts)))

@@ -84,10 +84,12 @@ def test_disks_with_problems_come_first(capsys: Captured) -> None:
 
 
 def test_terms_and_mount_points_are_named(capsys: Captured) -> None:
-    lines = printed(
-        capsys, [], idle("vdb", terms="unknown", mount_points=("/a b", "/c\x1b[2J"), size_bytes=0)
-    )
-    assert lines[2] == "vdb, 0 B, unknown type, mounted at /a b, mounted at /c\\x1b[2J"
+    points = ("/a b", "/c\x1b[2J")
+    disk = idle("vdb", terms="unknown", mount_points=points, size_bytes=2**30)
+    mounted = "unknown type, mounted at /a b, mounted at /c\\x1b[2J"
+    assert printed(capsys, [], disk)[2] == f"vdb, 1 GiB, {mounted}"
+    mount = msgspec.structs.replace(disk, device="fs1:/data", size_bytes=0)
+    assert printed(capsys, [], mount)[2] == f"fs1:/data, NFS mount, {mounted}"
 
 
 def test_known_credits_are_printed(capsys: Captured) -> None:

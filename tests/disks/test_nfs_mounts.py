@@ -57,6 +57,8 @@ def test_what_pods_mount_is_a_name_only_where_there_is_nothing_else() -> None:
         ("fs-0123456789abcdef0.efs.eu-west-1.amazonaws.com:/", "fs-0123456789abcdef0"),
         ("eu-west-1a.fs-0123.efs.eu-west-1.amazonaws.com:/", "fs-0123"),
         ("fs-0123.fsx.eu-west-1.amazonaws.com:/fsx/vol", "fs-0123"),
+        ("svm-0a.fs-0123.fsx.eu-west-1.amazonaws.com:/vol1", "fs-0123"),
+        ("acct1.file.core.windows.net:/acct1/share", "acct1/share"),
         ("fs-0123.example.com:/", None),
         ("192.0.2.1:/vol", None),
     ],

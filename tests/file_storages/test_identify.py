@@ -154,9 +154,10 @@ def test_tag_of_virtiofs_is_the_id_at_some_providers(provider: str | None, words
     assert only(mount("fhm0a", "virtiofs"), Clues(provider)).describe() == words
 
 
-def test_efs_behind_a_proxy_is_found_by_its_port() -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.1.1", "localhost", "[::1]"])
+def test_efs_behind_a_proxy_is_found_by_its_port(host: str) -> None:
     state = EfsState(EFS_ID, "eu-west-1", by_efs_proxy=True)
-    storage = only(mount("127.0.0.1:/data", options=OPTIONS), Clues(efs_by_port={20449: state}))
+    storage = only(mount(f"{host}:/data", options=OPTIONS), Clues(efs_by_port={20449: state}))
     assert storage.describe() == f"EFS {EFS_ID} in eu-west-1"
     assert storage.by_efs_proxy
     other = only(mount("127.0.0.1:/", options=OPTIONS), Clues(efs_by_port={20450: state}))

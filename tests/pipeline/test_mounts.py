@@ -112,6 +112,34 @@ def test_a_server_that_does_not_answer_is_stalled_and_recovers() -> None:
     assert disk(client).verdict == "idle"
 
 
+def called_back(load: Load, *, at_each: int) -> Load:
+    """Return a load of a mount whose server takes delegations back: each answer is on the wire."""
+
+    def both(export: Export, number: int) -> None:
+        load(export, number)
+        if number % at_each == 0:
+            export.connections.sends += 1
+            export.does("DELEGRETURN", 1)
+
+    return both
+
+
+def test_delegations_that_are_returned_do_not_stall_a_mount() -> None:
+    client = NfsClient(Export(has_sessions=True))
+    run(client, called_back(paced("READ", 100, 4 * KIB), at_each=5), 6)
+    run(client, lambda *_: None, 10)
+    assert verdict_s(client) == {"unproven": 6.0, "idle": 10.0}
+    assert disk(client).inflight == 0
+
+
+def test_a_server_that_does_not_answer_is_stalled_after_calls_of_it() -> None:
+    client = NfsClient(Export(has_sessions=True))
+    run(client, called_back(paced("READ", 100, 4 * KIB), at_each=5), 6)
+    client.exports[0].connections.sends += 8
+    run(client, lambda *_: None, 10)
+    assert verdict_s(client)["stalled"] == pytest.approx(10, abs=0.2)
+
+
 def test_a_mount_that_is_idle_is_not_stalled_because_of_another_one() -> None:
     shared = Connections()
     busy = Export(connections=shared)

@@ -117,6 +117,15 @@ def test_protocols_of_connections(transport: str, on_wire: int, connects: int) -
     assert (reading.on_wire, reading.connects) == (on_wire, connects)
 
 
+def test_what_is_returned_is_of_all_mounts_of_the_connections() -> None:
+    text = f"{GOOD}\t DELEGRETURN: 3 3 0 1 1 1 1 1 0\n\tLAYOUTRETURN: 4 4 0 1 1 1 1 1 0\n"
+    both = text + text.replace("/data", "/other")
+    found = parse_mountstats(both, {"/data": "a"}).readings["a"]
+    assert (found.returned, found.others) == (14, 7)
+    apart = text + text.replace("/data", "/other").replace("tcp 0", "tcp 9")
+    assert parse_mountstats(apart, {"/data": "a"}).readings["a"].returned == 7
+
+
 @pytest.mark.parametrize(
     "bad",
     [

@@ -11,7 +11,7 @@ from disksla.procfs.mountinfo import parse_mountinfo
 from disksla.procfs.mountstats import parse_mountstats
 from support.simulated_host import Machine
 
-OPERATIONS = ("NULL", "READ", "WRITE", "COMMIT", "GETATTR", "OPEN", "LOOKUP")
+OPERATIONS = ("NULL", "READ", "WRITE", "COMMIT", "GETATTR", "OPEN", "LOOKUP", "DELEGRETURN")
 
 
 @dataclass

@@ -25,7 +25,7 @@ from disksla.limits import Rates, TermsSource
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, Snapshot, Traffic
 from disksla.provider_count import explain_provider
 from disksla.text import escape_bytes
-from disksla.units import format_duration, format_percent
+from disksla.units import format_duration, format_percent, format_size
 from disksla.verdict import LIMITED_VERDICTS, VERDICTS, LimitKind, Shown, Verdict
 
 
@@ -113,6 +113,11 @@ class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
         missing = [verdict for verdict in VERDICTS if verdict not in self.verdict_seconds]
         if missing:
             raise ValueError(f"verdict_seconds: found no {missing[0]}")
+
+    @property
+    def size_text(self) -> str:
+        """The size for people; of a mount, which has none, what it is."""
+        return format_size(self.size_bytes) if self.size_bytes else "NFS mount"
 
     @property
     def bad_s(self) -> float:

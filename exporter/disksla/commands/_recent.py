@@ -28,7 +28,7 @@ from disksla.history.machine_limit import limits_over, machine_limit
 from disksla.limits import UNKNOWN_TERMS, SharedLimits
 from disksla.pipeline import State, Tick, take_snapshot
 from disksla.text import escape_bytes
-from disksla.units import format_duration, format_size
+from disksla.units import format_duration
 
 SAMPLED_S = 5.0
 _INDENT = "  "
@@ -149,7 +149,7 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
     conditions = {disk.device: disk.conditions() for disk in disks}
     console.print(headline(conditions, recent.period), style="bold")
     for disk in disks:
-        facts = [format_size(disk.size_bytes), _TITLES.get(disk.terms, disk.terms)]
+        facts = [disk.size_text, _TITLES.get(disk.terms, disk.terms)]
         facts += [f"mounted at {each}" for each in disk.mount_points]
         console.print()
         console.print(Text.assemble((disk.device, "bold"), ", ", ", ".join(facts)))

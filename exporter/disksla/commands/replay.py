@@ -196,7 +196,7 @@ def _print_summary(first: State, last: State, periods: Sequence[_Period]) -> Non
     for period in sorted(periods, key=lambda each: each.end.disk.name):
         end = period.end
         several = names[end.disk.name] > 1
-        serial = end.disk.serial or format_size(end.disk.size_bytes)
+        serial = end.disk.serial or end.disk.size_text
         table.add_row(
             f"{end.disk.name}\n{serial}" if several else end.disk.name,
             end.assignment.title,

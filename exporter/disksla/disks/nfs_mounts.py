@@ -13,11 +13,10 @@ from collections.abc import Iterable
 
 from disksla.disks.disk import Disk
 from disksla.disks.stacking import file_system_mounts, is_of_container
+from disksla.file_storages.identify import Clues, is_proxied, storage_at
 from disksla.procfs import NFS, Mount
 
 _UNPRINTABLE = re.compile(r"[\s\\]|[^\x20-\U0010ffff]")
-_THIS_MACHINE = re.compile(r"(127\.[0-9.]+|localhost|\[?::1\]?):.*")
-_AWS = re.compile(r"(?:[^.:/]+\.)?(fs-[0-9a-f]+)\.(?:efs|fsx)\.")
 
 
 def nfs_disks(mounts: Iterable[Mount]) -> tuple[Disk, ...]:
@@ -30,7 +29,7 @@ def nfs_disks(mounts: Iterable[Mount]) -> tuple[Disk, ...]:
     same = Counter(mount.source for mount in firsts)
     disks = []
     for first, found in zip(firsts, of_superblock.values(), strict=True):
-        is_clear = same[first.source] == 1 and not _THIS_MACHINE.fullmatch(first.source)
+        is_clear = same[first.source] == 1 and not is_proxied(first)
         name = first.source if is_clear else f"{first.source}@{first.mount_point}"
         disks.append(_disk(_UNPRINTABLE.sub(_escaped, name), first, found))
     return tuple(sorted(disks, key=lambda disk: disk.name))
@@ -43,14 +42,13 @@ def _rank(mount: Mount) -> tuple[bool, int, str, str]:
 
 def _disk(name: str, first: Mount, mounts: list[Mount]) -> Disk:
     points = {mount.mount_point for mount in mounts if not is_of_container(mount.mount_point)}
-    storage = _AWS.match(first.source)
     return Disk(
         name=name,
         major=first.major,
         minor=first.minor,
         size_bytes=0,
         kind="nfs",
-        volume=storage[1] if storage else None,
+        volume=storage_at(first, Clues()).id,
         mount_points=tuple(sorted(points or {first.mount_point})),
         file_system_mounts=tuple(sorted(file_system_mounts(mounts))),
     )

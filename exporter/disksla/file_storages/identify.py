@@ -36,7 +36,7 @@ _SERVERS = (
 _VIRTIOFS = {"yandex", "scaleway"}
 """Providers whose file storages are virtiofs; the tag is the id, or a name that was chosen."""
 _NETAPP = {"aws": "FSx for ONTAP", "azure": "NetApp Files", "gcp": "NetApp Volumes"}
-_LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
+_THIS_MACHINE = re.compile(r"127\.[0-9.]+|localhost|\[?::1\]?")
 _PORT = re.compile(r"(?:^|,)port=([0-9]+)")
 _STATE_FILE = re.compile(r"(fs-[0-9a-f]+)\..*\.([0-9]{1,5})", re.DOTALL)
 _FSTAB_SOURCE = re.compile(rf"(?:[a-z0-9-]+\.)?(fs-[0-9a-f]+)(?:\.efs\.{_REGION}\.[^:]+)?(?::.*)?")
@@ -94,7 +94,7 @@ def is_of_network(mount: Mount) -> bool:
 
 def is_proxied(mount: Mount) -> bool:
     """Return whether the server of a mount is a program of this machine."""
-    return is_of_network(mount) and _split(mount.source)[0] in _LOOPBACK
+    return is_of_network(mount) and bool(_THIS_MACHINE.fullmatch(_split(mount.source)[0]))
 
 
 def mounted_storages(mounts: Iterable[Mount], clues: Clues) -> tuple[FileStorage, ...]:
@@ -104,17 +104,18 @@ def mounted_storages(mounts: Iterable[Mount], clues: Clues) -> tuple[FileStorage
     """
     at = {mount.mount_point: mount for mount in mounts}
     found = (mount for mount in at.values() if is_of_network(mount))
-    return tuple(_storage(mount, clues) for mount in found if mount.mount_point.isprintable())
+    return tuple(storage_at(mount, clues) for mount in found if mount.mount_point.isprintable())
 
 
-def _storage(mount: Mount, clues: Clues) -> FileStorage:
+def storage_at(mount: Mount, clues: Clues) -> FileStorage:
+    """Return the file storage of a mount."""
     host, path = _split(mount.source)
     storage = FileStorage(mount.mount_point, mount.source, mount.file_system)
     if mount.file_system == "virtiofs":
         if clues.provider not in _VIRTIOFS:
             return storage
         return replace(storage, provider=clues.provider, service="file storage", id=mount.source)
-    if host in _LOOPBACK:
+    if is_proxied(mount):
         return _of_proxy(storage, mount, path, clues)
     for pattern, provider, service in _SERVERS:
         server = re.fullmatch(pattern, host)

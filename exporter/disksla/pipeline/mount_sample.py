@@ -23,8 +23,8 @@ class MountState(msgspec.Struct, frozen=True, gc=False):
     reading: MountReading
     unanswered: int
     """Of the requests on the wire: those that were lost, with a connection or by the server, and
-    what was no request. What was on the wire at the first sample is among them: it is not known
-    to be answered ever."""
+    what was no request, but an answer to a call of the server. What was on the wire at the first
+    sample is among them: it is not known to be answered ever."""
     replied_s: float
     """Monotonic time at which the last reply was seen, or nothing else was on the wire."""
 
@@ -43,13 +43,16 @@ class MountState(msgspec.Struct, frozen=True, gc=False):
         """Return the state after another reading.
 
         Where a connection was made anew, or the server answers after a long silence, what was on
-        the wire may be lost. If it is not, the number falls below that, and that is the number.
+        the wire may be lost. And with a delegation that is returned, an answer to the call for it
+        may be on the wire. If not, the number falls below that, and that is the number.
         """
         has_replied = reading.replies != self.reading.replies
         may_be_lost = reading.connects != self.reading.connects or (
             has_replied and now_s - self.replied_s > LONGEST_WINDOW_S
         )
         unanswered = self.unanswered + (self.on_wire if may_be_lost else 0)
+        if reading.has_sessions:
+            unanswered += max(0, reading.returned - self.reading.returned)
         unanswered = min(reading.on_wire, unanswered)
         is_quiet = has_replied or reading.on_wire == unanswered
         return MountState(reading, unanswered, now_s if is_quiet else self.replied_s)

@@ -41,6 +41,10 @@ _BYTES = re.compile(r"bytes:\s+(.*)")
 _TRANSPORT = re.compile(r"xprt:\s+(\S+) (.*)")
 _COUNT = re.compile(r": (\d+)")
 """In the lines of operations, each has one."""
+_RETURNED = re.compile(r"RETURN: (\d+)")
+"""Of DELEGRETURN and LAYOUTRETURN."""
+_OF_CONNECTIONS = {"on_wire", "returned"}
+"""Values that fall, too: when replies come, and when another mount is gone."""
 _OPERATIONS = "per-op statistics"
 _SESSIONS = ",sessions"
 NFS = ("nfs", "nfs4")
@@ -82,6 +86,9 @@ class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
     """Requests of any kind and of any mount that were sent over the connections and not answered.
     Those that never will be are among them, and with sessions (v4.1 and later) what this machine
     answered to calls of the server."""
+    returned: Count = 0
+    """Delegations and layouts that mounts returned over the connections: by themselves, or after a
+    call of the server."""
     replies: Count = 0
     """Replies on the connections."""
     connects: Count = 0
@@ -95,7 +102,7 @@ class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
     def counts(self) -> tuple[int, ...]:
         """The counters that only rise while it is mounted."""
         values = msgspec.structs.asdict(self)
-        return tuple(int(value) for key, value in values.items() if key != "on_wire")
+        return tuple(int(value) for key, value in values.items() if key not in _OF_CONNECTIONS)
 
     @property
     def counters(self) -> CounterValues:
@@ -134,22 +141,26 @@ def parse_mountstats(text: str, device_at: Mapping[str, str]) -> Mountstats:
     problems: dict[str, str] = {}
     connections: dict[str, str] = {}
     users: Counter[str] = Counter()
+    returned: Counter[str] = Counter()
     for mount_point, block in mount_blocks(text):
         device = device_at.get(mount_point)
-        if device is None:
-            users[_connections(block)] += 1
-            continue
         if device in readings or device in problems:
             continue
+        connection = _connections(block)
+        users[connection] += 1
+        returned[connection] += sum(map(int, _RETURNED.findall(block)))
+        if device is None:
+            continue
         try:
-            readings[device], connections[device] = _parse(block), _connections(block)
+            readings[device], connections[device] = _parse(block), connection
         except (MalformedMountError, ValueError) as error:
             problems[device] = str(error)
-    users.update(connections.values())
     for device, connection in connections.items():
-        if connection and users[connection] > 1:
-            reading = readings[device]
-            readings[device] = msgspec.structs.replace(reading, shares_connections=True)
+        readings[device] = msgspec.structs.replace(
+            readings[device],
+            shares_connections=bool(connection) and users[connection] > 1,
+            returned=min(_LIMIT - 1, returned[connection]),
+        )
     return Mountstats(readings, problems)
 
 

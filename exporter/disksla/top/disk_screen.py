@@ -7,13 +7,7 @@ from disksla.history import describe_condition, describe_rates
 from disksla.top.line import Line, Span, fit, wrap
 from disksla.top.look import Look, curve, strip
 from disksla.top.order import problem_now
-from disksla.units import (
-    format_bandwidth,
-    format_count,
-    format_duration,
-    format_percent,
-    format_size,
-)
+from disksla.units import format_bandwidth, format_count, format_duration, format_percent
 from disksla.verdict import SHOWN, SHOWN_WORDS
 
 _LABEL = 12
@@ -48,7 +42,7 @@ def _title(disk: LiveDiskDocument) -> Line:
         Span(disk.device, "strong"),
         Span(" "),
         label,
-        Span(f" {format_size(disk.size_bytes)}" if disk.size_bytes else " NFS mount"),
+        Span(f" {disk.size_text}"),
     )
 
 

@@ -8,6 +8,7 @@ import os
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -52,6 +53,8 @@ LONGEST_SLEEP_S = 0.25
 STEP_S = 0.01
 """Time between close samples: pauses of 20 ms are seen, and a disk costs 4 ms of CPU a second."""
 STOP_TIMEOUT_S = 3.0
+MOST_WAITING = 10
+"""Ticks that wait for their turn: judging the last second of 500 busy disks takes several."""
 LATEST_COUNT_S = 0.01
 """Data writes that were counted later than this after the clocks were read are not of the window:
 a tenth of the shortest, as much as the bounds of credits allow."""
@@ -148,8 +151,8 @@ class Sampler:
         self._stopping = threading.Event()
         self._failure: str | None = None
         """Why the last tick failed, so that a lasting failure is logged once."""
-        self._work: Iterator[None] = iter(())
-        """What is left to do for the last tick."""
+        self._work: deque[Iterator[None]] = deque()
+        """What is left to do for the last ticks."""
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
     def post(self, event: Event) -> None:
@@ -247,7 +250,7 @@ class Sampler:
         return True
 
     def _sleep_until(self, due_s: float) -> bool:
-        """Go on with the last tick, then sleep; return False if `stop` was called meanwhile.
+        """Go on with the last ticks, then sleep; return False if `stop` was called meanwhile.
 
         It sleeps in short pieces to notice `stop` soon. Waiting for a threading.Event instead
         would cost a third more CPU time at each tick.
@@ -261,19 +264,22 @@ class Sampler:
         return False
 
     def _tick(self, due_s: float, missed_ticks: int) -> None:
-        """Read a tick, and end the work of the one before; its own is done until the next."""
+        """Read a tick; what is to do for it waits for its turn, but not behind many others."""
         events = self._take_events()
         tick = self._read_tick(self.state, due_s, missed_ticks, events)
-        self._go_on()
         self._on_tick(tick)
-        self._work = self._advance(tick, events.matched)
+        if len(self._work) >= MOST_WAITING:
+            self._go_on()
+        self._work.append(self._advance(tick, events.matched))
 
     def _go_on(self, until_s: float = float("inf")) -> None:
-        """Go on with the last tick until a time, by one part at least."""
+        """Go on with the last ticks until a time, by one part at least."""
         with self._counting_failure():
-            for _ in self._work:
-                if time.monotonic() >= until_s:
-                    break
+            while self._work:
+                for _ in self._work[0]:
+                    if time.monotonic() >= until_s:
+                        return
+                self._work.popleft()
 
     @contextmanager
     def _counting_failure(self) -> Iterator[None]:
@@ -281,7 +287,7 @@ class Sampler:
         try:
             yield
         except Exception as error:
-            self._go_on()  # with the tick before, if this one could not be read
+            self._go_on()  # with the ticks before, if this one could not be read
             if self._failure != str(error):
                 self._failure = str(error)
                 log.exception("tick failed by a bug of disksla, please report it")

@@ -1,7 +1,5 @@
 """The pictures in docs/ show what the pages, the dashboard and `disksla top` show today."""
 
-import pytest
-
 from pictures.sources import RECORD, changed, hashes
 
 
@@ -20,10 +18,5 @@ def test_each_source_is_hashed() -> None:
     assert "tests/top/screens.txt" in paths
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the pictures are of 2026-11-23: run `make pictures`",
-)
 def test_pictures_are_as_new_as_their_sources() -> None:
     assert not changed(RECORD.read_text(encoding="utf-8"), hashes()), "run `make pictures`"

@@ -121,6 +121,13 @@ def test_cheapest_disk_by_the_prices_of_the_operator(
     }.items()
 
 
+def test_price_of_an_unknown_type_is_an_error(tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "prices.yml"
+    file.write_text("currency: USD\nprices: {gp3: {gib: 0.08}}\n")
+    assert advise(*EXAMPLE, "--prices", str(file)) == 2
+    assert "unknown terms 'gp3'; did you mean aws.gp3?" in capsys.readouterr().err
+
+
 def test_json_has_ranges_in_base_units(capsys: Captured) -> None:
     assert advise(*EXAMPLE, "--json") == 0
     found = document(capsys)

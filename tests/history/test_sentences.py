@@ -242,6 +242,17 @@ def test_merged_flushes_are_not_said_to_be_more_than_the_limit() -> None:
     assert "served 408 of 300 IOPS, 0 B/s" in explain(summary, assignment())[0]
 
 
+def test_more_than_the_baseline_is_said_to_be_of_the_burst() -> None:
+    burst = custom_limits(SumTerms(iops=300, burst=SumBurst(iops=2000, iops_credits=9)))
+    part = SummaryPart(100.0, 500.0, 0.0, 8.0, 0.01)
+    summary = Summary(300.0, {"throttled": part}, {("base", "iops"): part})
+    of_burst = msgspec.structs.replace(assignment(), limits=burst)
+    found = explain(summary, of_burst)[0]
+    assert "500 of 300 IOPS, 0 B/s, at first at its burst rate. That" in found
+    base = summary._replace(throttled={("base", "iops"): part._replace(iops=301.0)})
+    assert "at first" not in explain(base, of_burst)[0]
+
+
 def test_what_holds_for_less_than_a_hundredth_of_the_time_is_not_said() -> None:
     part = SummaryPart(2.9, 500.0, 0.0, 8.0, 0.01)
     verdicts: dict[Verdict, SummaryPart] = dict.fromkeys(("unproven", "met", "below"), part)

@@ -17,9 +17,11 @@ from disksla.commands._prometheus import add_period, add_server
 from disksla.commands._provision import add_machine, add_provision, check_alone, sold_by_options
 from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
 from disksla.config import provision_of
+from disksla.config.settings_file import catalog_directory
 from disksla.console import to_json
 from disksla.errors import DiskslaError
 from disksla.limits import Provision, SharedLimits
+from disksla.limits.catalog import load_catalog
 from disksla.limits.machine_tables import read_table
 from disksla.pipeline import DiskState, State, present_periods
 from disksla.schema.yaml_file import parse_record, read_file
@@ -79,6 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
     prices = None
     if arguments.prices is not None:
         prices = parse_record(read_file(arguments.prices), str(arguments.prices), PriceList, {})
+        catalog = load_catalog(catalog_directory(arguments.config_file))
+        for terms in prices.prices:
+            catalog[terms]  # an unknown one is an error
     tolerated_share = parse_option("--tolerance", arguments.tolerance, _share)
     if (arguments.recording is None) == (arguments.prometheus is None):
         raise DiskslaError("advise needs one of --recording and --prometheus")

@@ -21,6 +21,8 @@ FAR_BELOW = 0.8
 """Of a limit: a disk whose load was lower in each second was not throttled at it."""
 _MOSTLY = 0.5
 """Share of the time with requests."""
+_CLOSE = 1.1
+"""Of a limit: a disk that served more had burst credits for a part of the time."""
 
 
 class LargerMachine(NamedTuple):
@@ -159,11 +161,15 @@ def _rates(part: SummaryPart, limit: float | None = None) -> str:
     if limit is None:
         iops = iops_text(part.iops)
     else:
-        # The kernel merges flushes of several writers: of the writes, up to half may be empty.
-        least = min(part.iops, part.most_iops / 2) if part.iops < part.most_iops else part.iops
-        served = min(max(least, limit), max(part.iops, part.most_iops))
-        iops = f"{format_count(served)} of {iops_text(limit)}"
+        iops = f"{format_count(_iops_near(part, limit))} of {iops_text(limit)}"
     return f"{iops}, {format_bandwidth(part.bytes_per_second)}"
+
+
+def _iops_near(part: SummaryPart, limit: float) -> float:
+    """Return what is nearest to a limit of the IOPS that the disk may have served."""
+    # The kernel merges flushes of several writers: of the writes, up to half may be empty.
+    least = min(part.iops, part.most_iops / 2) if part.iops < part.most_iops else part.iops
+    return min(max(least, limit), max(part.iops, part.most_iops))
 
 
 def _served(part: SummaryPart, limit: float | None = None) -> str:
@@ -240,7 +246,11 @@ def _throttled(
     how_long: str, part: SummaryPart, limits: Limits, level: ThrottleLevel, limit: LimitKind
 ) -> str:
     rates = limits.burst.rates if level == "burst" and limits.burst is not None else limits.rates
-    served = _served(part, _one_limit(rates, limit) if level != "unknown" else None)
+    one_limit = _one_limit(rates, limit) if level != "unknown" else None
+    served = _served(part, one_limit)
+    is_mixed = level == "base" and limits.burst is not None
+    if is_mixed and one_limit and _iops_near(part, one_limit) > _CLOSE * one_limit:
+        served += ", at first at its burst rate"
     if part.limiter_window_s is not None:
         served += f", at intervals of {format_duration(part.limiter_window_s)}"
     if limit != "unknown" and read_and_write(limits.rates, limit) == (None, None):

@@ -157,10 +157,10 @@
 
   // -- throttling -----------------------------------------------------------------------------
 
-  // Who used most of a disk, by its greatest program; empty where it is not known.
+  // Who used most of a disk, by all its programs; empty where it is not known.
   local greatest(unit) =
     '{{ range ' + text.result(
-      'topk by (device) (1, rate(disksla_consumer_%s_total{@}[%s]))'
+      'topk by (device) (1, sum without (program) (rate(disksla_consumer_%s_total{@}[%s])))'
       % [unit, config.throttledWindow]
     ) + ' }} Most ' + unit + ': {{ .Labels.consumer }}.{{ end }}',
 

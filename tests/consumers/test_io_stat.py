@@ -69,6 +69,16 @@ def test_an_idle_disk_is_not_watched_and_a_busy_one_for_a_minute_after(machine: 
     assert machine.second(top=(300, 3), a=(300, 3)) == []
 
 
+def test_nothing_is_missed_of_a_disk_that_pauses(machine: Machine) -> None:
+    machine.second(top=(0, 0), a=(0, 0))
+    machine.disks = []
+    assert machine.second() == []
+    machine.disks = [BUSY]
+    [found] = machine.second(top=(700, 7), a=(700, 7))
+    assert (found.consumer, found.bytes) == ("a.service", 700)
+    assert machine.posted[-1].watched_s == {"vda": (1002.0, 1003.0)}
+
+
 def test_a_group_that_ended_is_unattributed_and_a_new_one_is_found(machine: Machine) -> None:
     machine.second(root=(0, 0), top=(0, 0), a=(0, 0), b=(0, 0))
     machine.tree.remove(B)
@@ -132,6 +142,7 @@ def test_a_tree_that_cannot_be_read_is_counted_and_said_once(
     machine.now_s += 10.0
     machine.reader.read()
     machine.disks = []
+    machine.now_s += 60.0
     machine.reader.read()
     machine.disks = [BUSY]
     with caplog.at_level(logging.INFO, "disksla.consumers"):
@@ -158,6 +169,16 @@ def test_why_consumers_are_not_known_is_posted_when_it_changes(machine: Machine)
     machine.second(a=(0, 0))
     assert machine.posted[1:] == [ConsumerReading(why_not="")]
     assert machine.second(top=(100, 1), a=(100, 1)) != []
+
+
+def test_a_group_at_its_own_limit_is_posted_though_the_disk_has_io_now_and_then(
+    machine: Machine,
+) -> None:
+    machine.tree.limit(A, "rbps=max wbps=max riops=max wiops=2")
+    for second in range(12):
+        machine.disks = [] if second % 2 else [BUSY._replace(is_busy=False)]
+        machine.second(a=(0, 2 * second))
+    assert machine.posted[-1].own_limits == (OwnLimit("vda", "a.service", "writes", 2.0),)
 
 
 def test_a_group_at_its_own_limit_is_posted_though_the_disk_is_not_busy(machine: Machine) -> None:

@@ -170,7 +170,7 @@ THROTTLED = Case(
             of_disk("observed_ceiling_bytes_per_second"): Gauge(50 * 2**20),
             of_disk("consumer_requests_total", consumer="a.service", program="x"): Counter(30),
             of_disk("consumer_requests_total", consumer="a.service", program="y"): Counter(30),
-            of_disk("consumer_requests_total", consumer="b.service", program=""): Counter(20),
+            of_disk("consumer_requests_total", consumer="b.service", program=""): Counter(40),
             of_disk("consumer_requests_total", consumer="kernel", program=""): Counter(20),
             of_disk("consumer_bytes_total", consumer="b.service", program=""): Counter(4096),
         },

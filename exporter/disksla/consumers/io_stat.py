@@ -29,7 +29,7 @@ from disksla.system.log import fields, traceback_of
 from disksla.system.roots import Roots
 
 WATCHED_AFTER_S = 60.0
-"""A disk is watched for this time after it was busy."""
+"""A disk is watched for this time after it was busy, also where it has no I/O between."""
 MOST_READ = 2000
 """Groups whose `io.stat` is read."""
 _DESCRIPTOR_SHARE = 0.25
@@ -74,6 +74,8 @@ class IoStatReader:
         self._roles = Roles(0, (), {})
         self._limited: dict[int, Limited] = {}
         self._own_limits = OwnLimits()
+        self._with_io: dict[str, tuple[WatchedDisk, float]] = {}
+        """Each disk that had I/O lately, and when it had it last."""
         self._busy_s: dict[str, float] = {}
         """When each disk was busy last."""
         self._before: _Reading | None = None
@@ -107,7 +109,7 @@ class IoStatReader:
         """Read once, and post what is new; a failure is counted, and logged once."""
         traceback = None
         try:
-            problem = self._read([*self._watched()])
+            problem = self._read(self._now())
         except Exception as error:  # noqa: BLE001 -- also one by a bug: the thread must go on
             problem, traceback = str(error), traceback_of(error)
             self.close()
@@ -121,10 +123,10 @@ class IoStatReader:
             log.info("control groups readable again")
         self._problem = problem
 
-    def _read(self, disks: list[WatchedDisk]) -> str | None:
+    def _read(self, now_s: float) -> str | None:
         """Return what could not be parsed, if anything. Raise OSError."""
-        now_s = self._now()
-        busy = self._busy(disks, now_s)
+        disks = self._lately(now_s)
+        busy = {disk.device: disk for disk in disks if disk.device in self._busy_s}
         if disks:
             self._scan(now_s, is_busy=bool(busy))
         limited = {number for each in self._limited.values() for number in each.limits}
@@ -145,15 +147,16 @@ class IoStatReader:
             self._post(ConsumerReading(watched, tuple(chain.from_iterable(found)), held))
         return problem
 
-    def _busy(self, disks: list[WatchedDisk], now_s: float) -> dict[str, WatchedDisk]:
-        """Return the disks that are busy, or were it lately."""
-        for disk in disks:
+    def _lately(self, now_s: float) -> list[WatchedDisk]:
+        """Return the disks that have I/O or had it lately, and keep when they were busy."""
+        for disk in self._watched():
+            self._with_io[disk.device] = disk, now_s
             if disk.is_busy:
                 self._busy_s[disk.device] = now_s
-        self._busy_s = {
-            device: at_s for device, at_s in self._busy_s.items() if now_s - at_s < WATCHED_AFTER_S
-        }
-        return {disk.device: disk for disk in disks if disk.device in self._busy_s}
+        since_s = now_s - WATCHED_AFTER_S
+        self._busy_s = {key: at_s for key, at_s in self._busy_s.items() if at_s > since_s}
+        self._with_io = {key: each for key, each in self._with_io.items() if each[1] > since_s}
+        return [disk for disk, _ in self._with_io.values()]
 
     def _shares(
         self, device: str, before: _Reading, after: _Reading, roles: Roles

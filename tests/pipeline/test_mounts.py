@@ -124,7 +124,7 @@ def called_back(load: Load, *, at_each: int) -> Load:
     return both
 
 
-def test_answers_to_calls_of_the_server_do_not_stall_a_mount() -> None:
+def test_answers_under_a_load_do_not_stall_a_mount_after_it() -> None:
     client = NfsClient(Export(has_sessions=True))
     run(client, called_back(paced("READ", 100, 4 * KIB), at_each=5), 6)
     run(client, lambda *_: None, 10)

@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab population advice vm \
-	identity boot ebs consumers alert pictures bench clouds engines soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
+	identity boot ebs consumers nfs alert pictures bench clouds engines soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -103,6 +103,10 @@ ebs: .venv/check.stamp ## from a throttled volume that looks like EBS to the met
 consumers: .venv/check.stamp ## who uses a disk, on kernels of Debian, beside the kernel's own counts
 	@.ci/need vm
 	PYTHONPATH=tests:benches .venv/bin/python -m vm.consumers $(ARGS)
+
+nfs: .venv/check.stamp ## NFS mounts of the kernel, beside what throttles them, and servers that do not answer
+	@.ci/need vm
+	PYTHONPATH=tests:benches .venv/bin/python -m vm.nfs $(ARGS)
 
 alert: .venv/check.stamp ## from a new Debian to the first alert, on a disk that QEMU throttles
 	@.ci/need vm

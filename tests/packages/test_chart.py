@@ -165,6 +165,18 @@ def test_one_container_is_privileged_and_only_if_asked_for(helm: str) -> None:
     assert not any(each["name"] in {"ebs", "dev"} for each in before["volumes"])
 
 
+def test_the_daemon_is_root_only_to_read_what_nfs_mounts_do(helm: str) -> None:
+    def contexts(*options: str) -> list[dict[str, Any]]:
+        pod = documents(render(helm, *options))["DaemonSet"]["spec"]["template"]["spec"]
+        return [each["securityContext"] for each in pod["containers"]]
+
+    [before, *others], [after, *same] = contexts(), contexts("--set", "nfs.enabled=true")
+    assert same == others
+    assert "runAsUser" not in before
+    assert after == before | {"runAsNonRoot": False, "runAsUser": 0}
+    assert after["capabilities"] == {"drop": ["ALL"]}
+
+
 @pytest.mark.parametrize("capability", ["PERFMON", "SYS_ADMIN"])
 def test_one_container_has_a_capability_and_only_if_wanted(helm: str, capability: str) -> None:
     def containers(option: str) -> list[dict[str, Any]]:

@@ -124,7 +124,7 @@ def called_back(load: Load, *, at_each: int) -> Load:
     return both
 
 
-def test_delegations_that_are_returned_do_not_stall_a_mount() -> None:
+def test_answers_under_a_load_do_not_stall_a_mount_after_it() -> None:
     client = NfsClient(Export(has_sessions=True))
     run(client, called_back(paced("READ", 100, 4 * KIB), at_each=5), 6)
     run(client, lambda *_: None, 10)
@@ -138,6 +138,27 @@ def test_a_server_that_does_not_answer_is_stalled_after_calls_of_it() -> None:
     client.exports[0].connections.sends += 8
     run(client, lambda *_: None, 10)
     assert verdict_s(client)["stalled"] == pytest.approx(10, abs=0.2)
+
+
+@pytest.mark.parametrize("read_every", [1, 9, 10, 11, 13, 20])
+def test_a_server_is_stalled_however_often_it_is_read(read_every: int) -> None:
+    client = NfsClient(Export(has_sessions=True))
+    client.exports[0].connections.sends += 8
+    run(client, paced("READ", 50, 4 * KIB), 12, read_every)
+    run(client, lambda *_: None, 8, read_every)
+    assert verdict_s(client)["stalled"] == pytest.approx(8, abs=read_every / 5)
+    assert disk(client).inflight == 8
+
+
+def test_what_a_mount_does_now_is_of_the_last_reading() -> None:
+    client = NfsClient(Export(), settings=with_terms(SumTerms(iops=100)))
+    run(client, paced("READ", 50, 4 * KIB), 13, read_every=13)
+    for _ in range(12):
+        client.tick(read=False)
+        assert disk(client).present.read_iops == pytest.approx(50, rel=0.05)
+        assert disk(client).present_load == pytest.approx(0.5, rel=0.05)
+    client.tick(read=True)
+    assert disk(client).present_load == 0
 
 
 def test_a_mount_that_is_idle_is_not_stalled_because_of_another_one() -> None:

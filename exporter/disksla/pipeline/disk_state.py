@@ -300,7 +300,7 @@ def read_mount(
         mount = first_state(reading, context.now_s)
         after = _without_interval(disk_state, context, counters, counters, 0)
         return Sample(msgspec.structs.replace(after, mount=mount), active=False)
-    mount = last.after(reading, context.now_s)
+    mount = last.after(reading, context.now_s, context.elapsed_s)
     disk_state = msgspec.structs.replace(disk_state, mount=mount)
     if has_decreased(before, counters):
         return _rebased(disk_state, context, counters, 0, "reset")

@@ -39,8 +39,8 @@ class MountState(msgspec.Struct, frozen=True, gc=False):
         least = _LEAST_WITH_SESSIONS if self.reading.has_sessions else _LEAST
         return self.on_wire if self.on_wire >= least else 0
 
-    def after(self, reading: MountReading, now_s: float) -> "MountState":
-        """Return the state after another reading.
+    def after(self, reading: MountReading, now_s: float, elapsed_s: float) -> "MountState":
+        """Return the state after another reading, so long after the one before it.
 
         Where a connection was made anew, or the server answers after a long silence, what was on
         the wire may be lost. And with a delegation that is returned, an answer to the call for it
@@ -48,7 +48,7 @@ class MountState(msgspec.Struct, frozen=True, gc=False):
         """
         has_replied = reading.replies != self.reading.replies
         may_be_lost = reading.connects != self.reading.connects or (
-            has_replied and now_s - self.replied_s > LONGEST_WINDOW_S
+            has_replied and now_s - elapsed_s - self.replied_s > LONGEST_WINDOW_S
         )
         unanswered = self.unanswered + (self.on_wire if may_be_lost else 0)
         if reading.has_sessions:

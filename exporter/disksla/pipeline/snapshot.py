@@ -23,7 +23,7 @@ from disksla.pipeline.probe_results import ProbeTotals
 from disksla.pipeline.sampler_stats import SOURCES
 from disksla.pipeline.slow import Direction, SlowTotals
 from disksla.pipeline.state import State
-from disksla.pipeline.totals import VerdictTotals, sum_recent
+from disksla.pipeline.totals import AssessedTime, DiskTotals, VerdictTotals, sum_recent
 from disksla.procfs import Counters, HostWait, MountReading
 from disksla.provider_count import Agreement, ProviderState
 from disksla.system import SourceHealth
@@ -223,8 +223,9 @@ def _terms_snapshot(state: State) -> TermsSnapshot:
 def _group_snapshot(group: GroupState, state: State) -> GroupSnapshot:
     now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
     read = state.mounts_read if group.shared.device is not None else None
-    totals = group.totals.with_idle_until(read.assessed if read else state.assessed, now_s)
-    recent = sum_recent(totals.recent, now_s, state.settings.sampling.interval_s).without_flushes()
+    assessed = read.assessed if read else state.assessed
+    totals = group.totals.with_idle_until(assessed, now_s)
+    recent = _last_second(totals, assessed, state)
     limits = group.shared.limits
     return GroupSnapshot(
         shared=group.shared,
@@ -240,10 +241,10 @@ def _group_snapshot(group: GroupState, state: State) -> GroupSnapshot:
 
 def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
     now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
-    totals = disk_state.totals
+    totals, assessed = disk_state.totals, state.assessed_of(disk_state.disk)
     if disk_state.is_listed:
-        totals = totals.with_idle_until(state.assessed_of(disk_state.disk), now_s)
-    recent = sum_recent(totals.recent, now_s, state.settings.sampling.interval_s).without_flushes()
+        totals = totals.with_idle_until(assessed, now_s)
+    recent = _last_second(totals, assessed, state)
     promise = disk_state.assignment.limits.promise_charges
     is_idle = disk_state.is_listed and disk_state.disk.name not in state.active
     window_verdict = disk_state.window_verdict
@@ -294,6 +295,14 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         why_no_consumers=state.why_no_consumers,
         mount=None if disk_state.mount is None else disk_state.mount.reading,
     )
+
+
+def _last_second(totals: DiskTotals, assessed: AssessedTime, state: State) -> Interval:
+    """Return the last second until the counters were read, which may be before the last tick."""
+    now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
+    read_s = now_s - (state.assessed.seconds - assessed.seconds)
+    tick_s = state.settings.sampling.interval_s
+    return sum_recent(totals.recent, read_s, tick_s).without_flushes()
 
 
 def _named_throttle(disk_state: DiskState, now_s: float) -> Throttle | None:

@@ -87,7 +87,7 @@ def test_terms_and_mount_points_are_named(capsys: Captured) -> None:
     lines = printed(
         capsys, [], idle("vdb", terms="unknown", mount_points=("/a b", "/c\x1b[2J"), size_bytes=0)
     )
-    assert lines[2] == "vdb, 0 B, unknown type, mounted at /a b, mounted at /c\\x1b[2J"
+    assert lines[2] == "vdb, NFS mount, unknown type, mounted at /a b, mounted at /c\\x1b[2J"
 
 
 def test_known_credits_are_printed(capsys: Captured) -> None:

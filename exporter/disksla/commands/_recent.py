@@ -268,7 +268,8 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
     conditions = {disk.device: disk.conditions() for disk in disks}
     console.print(headline(conditions, recent.period), style="bold")
     for disk in disks:
-        facts = [format_size(disk.size_bytes), _TITLES.get(disk.terms, disk.terms)]
+        size = format_size(disk.size_bytes) if disk.size_bytes else "NFS mount"
+        facts = [size, _TITLES.get(disk.terms, disk.terms)]
         facts += [f"mounted at {each}" for each in disk.mount_points]
         console.print()
         console.print(Text.assemble((disk.device, "bold"), ", ", ", ".join(facts)))

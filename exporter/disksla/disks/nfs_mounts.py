@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from disksla.disks.disk import Disk
 from disksla.disks.stacking import file_system_mounts, is_of_container
-from disksla.file_storages.identify import Clues, is_proxied, storage_at
+from disksla.file_storages import Clues, is_proxied, storage_at
 from disksla.procfs import NFS, Mount
 
 _UNPRINTABLE = re.compile(r"[\s\\]|[^\x20-\U0010ffff]")

@@ -38,12 +38,7 @@ def _title(disk: LiveDiskDocument) -> Line:
     problem = problem_now(disk)
     words = describe_condition(disk.condition, disk.load_ratio)
     label = Span(f" {words} ", problem or "", problem is not None)
-    return (
-        Span(disk.device, "strong"),
-        Span(" "),
-        label,
-        Span(f" {disk.size_text}"),
-    )
+    return (Span(disk.device, "strong"), Span(" "), label, Span(f" {disk.size_text}"))
 
 
 def _charts(disk: LiveDiskDocument, width: int, look: Look) -> Iterator[Line]:

@@ -34,7 +34,7 @@ _TRACING = "/sys/kernel/tracing"
 _REQUESTS = f"{_TRACING}/events/sunrpc/rpc_task_begin/enable"
 _COMMANDS = (
     *("discover", "explain", f"explain {device_at()}", "top -b -n 1", "check", "doctor"),
-    *("once", "check-config", "detect --dry-run"),
+    *("once", "check-config", "detect", "record /run/recording --duration 2s"),
 )
 
 

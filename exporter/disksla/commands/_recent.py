@@ -95,24 +95,25 @@ def from_sample(arguments: argparse.Namespace, configuration: Configuration) -> 
         begin_s = time.monotonic()
         sampler.on_tick_done = on_tick_done
         sampler.run_for(seconds)
-    return _of_states("sample", states or [sampler.state], sampler.why_not_exact)
+    return _of_states("sample", states or [sampler.state], seconds, sampler.why_not_exact)
 
 
 def from_recording(states: Sequence[State]) -> RecentDisks:
     """Return what the disks did at the end of a recording."""
-    return _of_states("recording", states, None)
+    clocks = [state.clocks.monotonic_s for state in states if state.clocks is not None]
+    seconds = clocks[-1] - clocks[0] if clocks else 0.0
+    return _of_states("recording", states, seconds, None)
 
 
 def _of_states(
-    source: RecentSource, states: Sequence[State], why_not_exact: str | None
+    source: RecentSource, states: Sequence[State], seconds: float, why_not_exact: str | None
 ) -> RecentDisks:
     """Return what the disks did in states that follow each other, as the daemon says it.
 
     `why_not_exact` is why data writes were not counted exactly, if the reason is known.
     """
     last = states[-1]
-    clocks = [state.clocks.monotonic_s for state in states if state.clocks is not None]
-    seconds = min(RECENT_S, clocks[-1] - clocks[0]) if clocks else 0.0
+    seconds = min(RECENT_S, seconds)
     past = HistoryView(history_of(states), lambda device, name: machine_limit(last, device, name))
     snapshot = take_snapshot(last)
     by_device = {escape_bytes(each.disk.name): each for each in snapshot.disks}

@@ -2,7 +2,7 @@
 # ARGS is appended to the command: make run ARGS='--log.level debug', make test ARGS='-k limits -x'.
 
 PYTHON ?= python3
-PYTEST = .venv/bin/python -m pytest -q -n auto --maxprocesses 8
+PYTEST = .venv/bin/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 PIP = .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet
 AUDIT = 2.10.1
 CLOUDS = moto openstack kubernetes

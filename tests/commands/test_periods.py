@@ -135,8 +135,8 @@ def test_disk_that_stays_has_one_period(tmp_path: Path, capsys: Captured) -> Non
 def test_requests_that_are_never_done_are_no_stall(tmp_path: Path, capsys: Captured) -> None:
     """In a recording, the silence before the first that shows it is none either."""
     recording = Recording(tmp_path / "stuck.jsonl")
-    for _ in range(3):
-        recording.ticks(4, 0, 1, serial="present")
+    for silent_s in (40, 4, 4):
+        recording.ticks(silent_s, 0, 1, serial="present")
         recording.numbers["reads"] += 6
         recording.numbers["read_ms"] += 6
         recording.ticks(0.1, 0, 1)

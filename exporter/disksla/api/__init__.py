@@ -11,7 +11,6 @@ from disksla.api.disks_document import (
     DisksDocument,
     LiveDiskDocument,
     credits_document,
-    disk_document,
     disks_document,
 )
 from disksla.api.disks_query import disks_query

@@ -1,7 +1,7 @@
 """What the daemon knows of all disks, as JSON: for `disksla explain` and `disksla top`."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -205,21 +205,34 @@ def _disk(
 ) -> LiveDiskDocument:
     slots = past.seconds(snapshot)
     history = past.of(snapshot)
-    present = slots if history is None else history.with_limits(slots)
     minutes = [] if history is None else history.with_limits(history.minutes())
-    document = disk_document(
-        snapshot,
-        latency_s=joined(slots[-_LATENCY_SLOTS:]).latency_s,
-        sentences=past.explain(snapshot, slots),
-        seconds=seconds_of(joined(present)),
-        condition=past.condition(snapshot),
-        consumers=past.who(snapshot, slots),
-    )
-    hour = tuple(past.explain(snapshot, minutes)) if minutes else ()
-    disk, at_s = snapshot.disk, past.history.at_s or 0.0
+    seconds = seconds_of(joined(slots))
+    disk, assignment, at_s = snapshot.disk, snapshot.assignment, past.history.at_s or 0.0
     last = [slot for slot in slots[-1:] if slot.end_s == at_s]
     return LiveDiskDocument(
-        **msgspec.structs.asdict(document) | {"hour_sentences": hour},
+        device=escape_bytes(disk.name),
+        size_bytes=disk.size_bytes,
+        mount_points=tuple(map(escape_bytes, disk.mount_points)),
+        terms=escape_bytes(assignment.terms),
+        terms_source=assignment.source,
+        said_by=escape_bytes(assignment.origin) or None,
+        as_of_timestamp_s=assignment.as_of_timestamp_s,
+        limits=assignment.limits.rates,
+        verdict=snapshot.verdict,
+        limit=snapshot.throttle.limit if snapshot.throttle is not None else None,
+        present=snapshot.present,
+        load_ratio=snapshot.present_load,
+        inflight=snapshot.inflight,
+        latency_s=joined(slots[-_LATENCY_SLOTS:]).latency_s,
+        credits=tuple(map(credits_document, snapshot.credits)),
+        sentences=(*past.explain(snapshot, slots), *explain_provider(snapshot.agreement)),
+        hour_sentences=tuple(past.explain(snapshot, minutes)) if minutes else (),
+        verdict_seconds={each: seconds.verdicts.get(each, 0.0) for each in VERDICTS},
+        throttled_seconds={limit: each_s for limit, each_s in seconds.throttled.items() if each_s},
+        slow_s=seconds.slow,
+        condition=past.condition(snapshot),
+        consumers=tuple(past.who(snapshot, slots)),
+        why_no_consumers=snapshot.why_no_consumers,
         claim=escape_bytes(disk.full_claim),
         machine_limits=tuple(_machine(group) for group in groups if disk.name in group.devices),
         await_s=last[0].latency_s if last else None,
@@ -255,43 +268,6 @@ def _charts(columns: Sequence[Slot | None]) -> ChartsDocument:
         latency_s=tuple(slot and slot.latency_s for slot in columns),
         queue_depth=tuple(slot and slot.queue_depth for slot in columns),
         credits_ratio=tuple(slot and slot.credits_ratio for slot in columns),
-    )
-
-
-def disk_document(
-    snapshot: DiskSnapshot,
-    *,
-    latency_s: float | None,
-    sentences: Iterable[str],
-    seconds: PeriodSeconds,
-    condition: Condition | None,
-    consumers: Iterable[ConsumerShare],
-) -> DiskDocument:
-    """Return what is known of a disk, and what it did in a period."""
-    assignment = snapshot.assignment
-    return DiskDocument(
-        device=escape_bytes(snapshot.disk.name),
-        size_bytes=snapshot.disk.size_bytes,
-        mount_points=tuple(map(escape_bytes, snapshot.disk.mount_points)),
-        terms=escape_bytes(assignment.terms),
-        terms_source=assignment.source,
-        said_by=escape_bytes(assignment.origin) or None,
-        as_of_timestamp_s=assignment.as_of_timestamp_s,
-        limits=assignment.limits.rates,
-        verdict=snapshot.verdict,
-        limit=snapshot.throttle.limit if snapshot.throttle is not None else None,
-        present=snapshot.present,
-        load_ratio=snapshot.present_load,
-        inflight=snapshot.inflight,
-        latency_s=latency_s,
-        credits=tuple(map(credits_document, snapshot.credits)),
-        sentences=(*sentences, *explain_provider(snapshot.agreement)),
-        verdict_seconds={each: seconds.verdicts.get(each, 0.0) for each in VERDICTS},
-        throttled_seconds={limit: each_s for limit, each_s in seconds.throttled.items() if each_s},
-        slow_s=seconds.slow,
-        condition=condition,
-        consumers=tuple(consumers),
-        why_no_consumers=snapshot.why_no_consumers,
     )
 
 

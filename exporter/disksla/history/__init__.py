@@ -24,5 +24,4 @@ from disksla.history.past import RECENT_S, HistoryView, seconds_of
 from disksla.history.rates_text import describe_rates, read_and_write
 from disksla.history.sentences import MachineLimit, describe_machine, explain, explain_writes
 from disksla.history.slot import COLUMNS, Slot, columns_of, joined
-from disksla.history.summary import Summary
-from disksla.history.who import ConsumerShare, explain_who, period_since
+from disksla.history.who import ConsumerShare

@@ -203,7 +203,7 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
         packed_seconds = packed_seconds.plus(slot.pack(), SECONDS_KEPT)
     if disk_state.never_done > history.disk_state.never_done:
         # Their silence was taken for a stall until other requests were completed beside them.
-        packed_seconds = packed_seconds.without_stall()
+        packed_seconds = packed_seconds.without_stall(SECONDS_KEPT)
     if second.end_s - started_s >= _MINUTE_S:
         slot = _slot(at_minute, disk_state, second, second.end_s - started_s)
         packed_minutes = packed_minutes.plus(slot.pack(), MINUTES_KEPT)

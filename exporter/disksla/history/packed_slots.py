@@ -24,21 +24,19 @@ class PackedSlots(msgspec.Struct, frozen=True, gc=False):
             return PackedSlots(self.blocks, (*self.last, packed))
         return PackedSlots((*self.blocks, self.last)[-most // BLOCK :], (packed,))
 
-    def without_stall(self) -> "PackedSlots":
-        """Return the slots, idle where they are stalled since requests were completed last."""
-        slots = self.unpacked(BLOCK)
+    def without_stall(self, most: int) -> "PackedSlots":
+        """Return the last `most` slots, idle where stalled since requests were completed last."""
+        slots = self.unpacked(most)
         for index, slot in reversed(list(enumerate(slots))):
             totals = slot.totals
-            slots[index] = slot._replace(
-                totals=totals._replace(idle=totals.idle + totals.stalled, stalled=0.0)
-            )
+            totals = totals._replace(idle=totals.idle + totals.stalled, stalled=0.0)
+            slots[index] = slot._replace(totals=totals)
             if slot.requests and index < len(slots) - 1:
                 break
-        packed = [each for block in (*self.blocks, self.last) for each in block]
-        packed[-len(slots) :] = [slot.pack() for slot in slots]
-        whole = len(packed) // BLOCK * BLOCK
-        blocks = (tuple(packed[at : at + BLOCK]) for at in range(0, whole, BLOCK))
-        return PackedSlots(tuple(blocks), tuple(packed[whole:]))
+        kept = PackedSlots()
+        for slot in slots:
+            kept = kept.plus(slot.pack(), most)
+        return kept
 
     def unpacked(self, most: int) -> list[Slot]:
         """Return the last `most` slots, the oldest first."""

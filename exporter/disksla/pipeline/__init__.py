@@ -22,7 +22,7 @@ readers (HTTP server, probe scheduler, commands) use whatever state is published
 from disksla.pipeline.advance import advance
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.peaks import Traffic
-from disksla.pipeline.present_period import PresentPeriods, ended, present_periods
+from disksla.pipeline.present_period import ended, present_periods
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
 from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.slow import Direction, SlowTotals

@@ -1,6 +1,7 @@
 """Histogram of observations, as Prometheus publishes it."""
 
 from bisect import bisect_left
+from collections.abc import Iterable
 
 import msgspec
 
@@ -41,6 +42,12 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
 
     def observe(self, value: float, weight: int = 1) -> "Histogram":
         """Return a histogram that counts `value` `weight` times more."""
-        counts = list(self.counts)
-        counts[bisect_left(self.bounds, value)] += weight
-        return Histogram(self.bounds, tuple(counts), self.total + value * weight)
+        return self.observe_all([(value, weight)])
+
+    def observe_all(self, values: Iterable[tuple[float, int]]) -> "Histogram":
+        """Return a histogram that counts each value as many times more as its weight says."""
+        counts, total = list(self.counts), self.total
+        for value, weight in values:
+            counts[bisect_left(self.bounds, value)] += weight
+            total += value * weight
+        return Histogram(self.bounds, tuple(counts), total)

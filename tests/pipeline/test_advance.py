@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_left
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -517,6 +518,24 @@ def test_host_wait_is_not_attributed_without_throttling() -> None:
     throttle(machine, 8.0, share=0.5)
     assert snapshot_of(machine).verdict != "throttled"
     assert snapshot_of(machine).verdict_totals.host == HostWait(0.0, 0.0, 0.0)
+
+
+def test_windows_are_counted_once_by_the_limits_of_their_time() -> None:
+    machine = Machine(a_disk(), settings=with_terms(300.0))
+    published = []
+    for tick in range(40):
+        if tick in {7, 23}:  # in the middle of a second
+            machine.state = reconfigured(machine.state, with_terms(100.0 if tick == 7 else 3000.0))
+        machine.does("vda", reads=10, read_ms=50)
+        state = machine.tick(0.1)
+        published.append(take_snapshot(state).disks[0])
+    for before, after in pairwise(published):
+        for name in ("load", "read_latency_s"):
+            counts = (getattr(each, name).counts for each in (before, after))
+            assert all(old <= new for old, new in zip(*counts, strict=True))
+    assert published[-1].load is not None
+    assert (published[-1].load.count, published[-1].read_latency_s.count) == (40, 400)
+    assert sum(published[-1].verdict_totals.seconds) == pytest.approx(4.0, abs=1.0)
 
 
 def test_host_wait_is_needed_at_start_and_at_the_limit() -> None:

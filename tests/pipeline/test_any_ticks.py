@@ -200,6 +200,16 @@ CHANGES: dict[str, Callable[[list[Tick], Random], list[Tick]]] = {
 }
 
 
+def published(state: State) -> dict[tuple[str, str], tuple[int, ...]]:
+    """Return the counts of all histograms."""
+    found = {}
+    for each in take_snapshot(state).disks:
+        found[each.disk.name, "read"] = each.read_latency_s.counts
+        found[each.disk.name, "write"] = each.write_latency_s.counts
+        found[each.disk.name, "load"] = each.load.counts if each.load is not None else ()
+    return found
+
+
 def check_seconds(state: State, device: str, disk_state: DiskState, begun_s: float) -> None:
     """Check that the seconds of all verdicts are those from when the disk is known until it was
     read last, which is the last tick but for NFS mounts.
@@ -246,9 +256,14 @@ def test_advance_never_fails_and_every_second_has_a_verdict(
     if has_close:
         ticks = with_close(ticks, chance)
     begun_s: dict[str, float] = {}
+    counts: dict[tuple[str, str], tuple[int, ...]] = {}
     for tick in ticks:
         before, state = state, advance(state, tick)
         rows = window_records(before, state)
+        counts_before, counts = counts, published(state)
+        for key in counts.keys() & counts_before.keys():
+            pairs = zip(counts_before[key], counts[key], strict=True)
+            assert all(old <= new for old, new in pairs), key
         for device, disk_state in state.monitored.items():
             assessed_s = state.assessed_of(disk_state.disk).seconds
             if disk_state.reading is not None:
@@ -257,4 +272,3 @@ def test_advance_never_fails_and_every_second_has_a_verdict(
         for group in state.groups.values():
             assert len(group.totals.undecided.windows) == len(group.detector.pending)
         assert all(0 <= (row.throttled_s or 0.0) <= (row.window_s or 0.0) + 1e-9 for row in rows)
-    take_snapshot(state)

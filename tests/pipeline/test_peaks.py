@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.interval.interval import Interval
-from disksla.pipeline.peaks import KEPT_S, Peak, Traffic, highest, with_peak
+from disksla.pipeline.peaks import KEPT_S, Peak, Traffic, highest, with_peaks
 
 
 def window(end_s: float, reads: int = 0, writes: int = 0) -> Interval:
@@ -12,8 +12,8 @@ def window(end_s: float, reads: int = 0, writes: int = 0) -> Interval:
 
 
 def test_peak_is_kept_for_a_minute() -> None:
-    peaks = with_peak((), window(100.1, reads=500))
-    peaks = with_peak(peaks, window(100.2, reads=1, writes=7))
+    peaks = with_peaks((), [window(100.1, reads=500)])
+    peaks = with_peaks(peaks, [window(100.2, reads=1, writes=7)])
     assert highest(peaks, now_s=159.9) == Traffic(5000, 70, 5000 * 4096, 0)
     assert highest(peaks, now_s=161.0) == Traffic()
 
@@ -29,9 +29,10 @@ def test_highest_covers_all_windows_of_the_minute(steps: list[tuple[int, int, in
     for step_s, reads, writes in steps:
         second += step_s
         windows.append(window(second, reads, writes))
-        peaks = with_peak(peaks, windows[-1])
+        peaks = with_peaks(peaks, windows[-1:])
     minute = [each for each in windows if each.end_s >= second - KEPT_S]
     found = highest(peaks, float(second))
     assert found.read_iops == max((each.reads for each in minute), default=0) / 0.1
     assert found.write_iops == max((each.writes for each in minute), default=0) / 0.1
     assert len(peaks) <= KEPT_S + 1
+    assert highest(with_peaks((), windows), float(second)) == found

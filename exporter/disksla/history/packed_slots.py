@@ -1,5 +1,7 @@
 """The last slots of a disk, packed and in order of time."""
 
+import zlib
+
 import msgspec
 
 from disksla.history.slot import Slot, unpack
@@ -9,12 +11,9 @@ BLOCK = 20
 
 
 class PackedSlots(msgspec.Struct, frozen=True, gc=False):
-    """Slots in blocks, so that one more slot copies the references of the last block only.
+    """Slots in blocks, which are compressed when they are complete: to a fifth in most cases."""
 
-    Disks that were idle share their slots.
-    """
-
-    blocks: tuple[tuple[bytes, ...], ...] = ()
+    blocks: tuple[bytes, ...] = ()
     """Complete ones, the oldest first."""
     last: tuple[bytes, ...] = ()
 
@@ -22,7 +21,8 @@ class PackedSlots(msgspec.Struct, frozen=True, gc=False):
         """Return the slots with one more; of the others, the last `most` at least are kept."""
         if len(self.last) < BLOCK:
             return PackedSlots(self.blocks, (*self.last, packed))
-        return PackedSlots((*self.blocks, self.last)[-most // BLOCK :], (packed,))
+        block = zlib.compress(b"".join(self.last), zlib.Z_BEST_SPEED)
+        return PackedSlots((*self.blocks, block)[-most // BLOCK :], (packed,))
 
     def without_stall(self, most: int) -> "PackedSlots":
         """Return the last `most` slots, idle where stalled since requests were completed last."""
@@ -40,5 +40,5 @@ class PackedSlots(msgspec.Struct, frozen=True, gc=False):
 
     def unpacked(self, most: int) -> list[Slot]:
         """Return the last `most` slots, the oldest first."""
-        packed = [each for block in (*self.blocks, self.last) for each in block]
-        return [unpack(each) for each in packed[-most:]]
+        packed = b"".join([*map(zlib.decompress, self.blocks), *self.last])
+        return list(unpack(packed))[-most:]

@@ -2,7 +2,7 @@
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from disksla.credits import CreditAccount
@@ -161,10 +161,10 @@ class Slot(NamedTuple):
         return _PACKED.pack(self.end_s, self.seconds, ratio, *self.totals)
 
 
-def unpack(packed: bytes) -> Slot:
-    """Return a packed slot; its numbers have seven digits."""
-    end_s, seconds, ratio, *totals = _PACKED.unpack(packed)
-    return Slot(end_s, seconds, None if math.isnan(ratio) else ratio, RunningTotals(*totals))
+def unpack(packed: bytes) -> Iterator[Slot]:
+    """Yield packed slots; their numbers have seven digits."""
+    for end_s, seconds, ratio, *totals in _PACKED.iter_unpack(packed):
+        yield Slot(end_s, seconds, None if math.isnan(ratio) else ratio, RunningTotals(*totals))
 
 
 def slot_between(

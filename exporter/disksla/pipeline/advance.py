@@ -23,7 +23,7 @@ from disksla.pipeline.sampler_stats import HOST_SOURCES
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.procfs import HostWait
-from disksla.verdict import SIGNS, SharedWindow, Sign
+from disksla.verdict import SIGNS, SharedWindow, Sign, after_gap
 
 
 def configure(state: State, matched: Matched, now: Clocks | None) -> State:
@@ -328,13 +328,7 @@ def _with_disks(state: State, matched: Matched, now: Clocks | None) -> State:
         if before is None:
             monitored[disk.name] = restore_disk(state.previous_run, disk, assignment, now)
         elif before.disk.is_same_as(disk):
-            same_burst = before.assignment.limits.burst == assignment.limits.burst
-            monitored[disk.name] = msgspec.structs.replace(
-                before,
-                disk=disk,
-                assignment=assignment,
-                credits=before.credits if same_burst else None,
-            )
+            monitored[disk.name] = _with_limits(before, disk, assignment)
         else:
             stats = stats.with_gap("replaced")
             monitored[disk.name] = restore_disk(state.previous_run, disk, assignment, now)
@@ -395,6 +389,25 @@ def _with_disks(state: State, matched: Matched, now: Clocks | None) -> State:
             for device, disk_state in monitored.items()
             if disk_state.disk.write_back and device not in heads
         },
+    )
+
+
+def _with_limits(before: DiskState, disk: Disk, assignment: Assignment) -> DiskState:
+    """Return the state of the same disk with other terms.
+
+    No limit holds for all of the undecided windows if they differ.
+    """
+    limits = before.assignment.limits
+    same_burst = limits.burst == assignment.limits.burst
+    after = msgspec.structs.replace(
+        before, disk=disk, assignment=assignment, credits=before.credits if same_burst else None
+    )
+    if limits == assignment.limits:
+        return after
+    return msgspec.structs.replace(
+        after,
+        totals=before.totals.with_undecided_unproven(limits),
+        detector=after_gap(before.detector),
     )
 
 

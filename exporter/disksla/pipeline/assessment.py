@@ -137,7 +137,7 @@ def assess_gap(
     else:
         account = account.after_gap(limits, None, context.boottime_s, inflight)
     totals = msgspec.structs.replace(
-        before.totals.with_undecided_unproven(), complete_to=context.assessed_after
+        before.totals.with_undecided_unproven(limits), complete_to=context.assessed_after
     )
     return Assessment(totals, after_gap(before.detector), None, (), account)
 

@@ -450,7 +450,8 @@ def _missing(
 ) -> Sample:
     """Keep the totals of a disk without a valid line; the time without it is not assessed."""
     was_listed = disk_state.is_listed
-    totals = disk_state.totals.with_undecided_unproven()
+    limits = disk_state.assignment.limits
+    totals = disk_state.totals.with_undecided_unproven(limits)
     if was_listed:
         totals = totals.with_idle_until(context.assessed_before, context.now_s)
     missing = msgspec.structs.replace(
@@ -461,7 +462,7 @@ def _missing(
         detector=after_gap(disk_state.detector),
         window_verdict=None,
         decided=(),
-        credits=credits_at_last_sample(disk_state, disk_state.assignment.limits, context),
+        credits=credits_at_last_sample(disk_state, limits, context),
     )
     return Sample(
         missing, active=problem is not None, gap=gap if was_listed else None, problem=problem

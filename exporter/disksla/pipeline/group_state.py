@@ -183,7 +183,7 @@ def groups_after(
                 counted=counted,
                 detector=after_gap(group.detector),
                 certain_detector=after_gap(group.certain_detector),
-                totals=group.totals.with_undecided_unproven(),
+                totals=group.totals.with_undecided_unproven(group.shared.limits),
                 credits=group.credits if same_burst else None,
             )
         groups[shared.name] = group

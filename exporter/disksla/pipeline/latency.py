@@ -6,6 +6,8 @@ value for ten fast ones (Documentation/admin-guide/iostats.rst). Windows are the
 that error is small, or until a second has passed.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from disksla.histogram import Histogram
@@ -30,32 +32,26 @@ class LatencyMeter(msgspec.Struct, frozen=True, gc=False):
     pending_since_s: float = 0.0
     """Monotonic time at which the first pending request was added."""
 
-    def add(self, requests: int, milliseconds: int | None, now_s: float) -> "LatencyMeter":
-        """Add completed requests and the sum of their time; nothing if that is unknown."""
-        if not requests or milliseconds is None:
-            return self
-        since_s = self.pending_since_s if self.pending_requests else now_s
-        return _observed(
-            self.histogram,
-            self.pending_requests + requests,
-            self.pending_ms + milliseconds,
-            since_s,
-            now_s,
-        )
+    def plus(self, completed: Iterable[tuple[int, int | None, float]]) -> "LatencyMeter":
+        """Add completed requests: their number, the sum of their time in ms, and when.
+
+        Those whose time is not known are left out. Requests stay pending until their time is
+        enough, or old enough.
+        """
+        requests, milliseconds = self.pending_requests, self.pending_ms
+        since_s, observed = self.pending_since_s, []
+        for number, took_ms, now_s in completed:
+            if took_ms is None or not (number or requests):
+                continue
+            since_s = since_s if requests else now_s
+            requests += number
+            milliseconds += took_ms if number else 0
+            if milliseconds >= ENOUGH_MS or now_s - since_s >= LONGEST_WAIT_S:
+                observed.append((milliseconds / 1000 / requests, requests))
+                requests = milliseconds = 0
+        histogram = self.histogram.observe_all(observed) if observed else self.histogram
+        return LatencyMeter(histogram, requests, milliseconds, since_s if requests else 0.0)
 
     def with_overdue(self, now_s: float) -> "LatencyMeter":
         """Move pending requests into the histogram if LONGEST_WAIT_S has passed."""
-        if not self.pending_requests:
-            return self
-        return _observed(
-            self.histogram, self.pending_requests, self.pending_ms, self.pending_since_s, now_s
-        )
-
-
-def _observed(
-    histogram: Histogram, requests: int, milliseconds: int, since_s: float, now_s: float
-) -> LatencyMeter:
-    """Observe pending requests if their time is enough or old enough; else keep them pending."""
-    if milliseconds < ENOUGH_MS and now_s - since_s < LONGEST_WAIT_S:
-        return LatencyMeter(histogram, requests, milliseconds, since_s)
-    return LatencyMeter(histogram.observe(milliseconds / 1000 / requests, requests))
+        return self.plus([(0, 0, now_s)]) if self.pending_requests else self

@@ -1,5 +1,7 @@
 """Rates of a disk, and the highest of any window within the last minute: it shows microbursts."""
 
+from collections.abc import Iterable
+from itertools import groupby
 from operator import gt
 
 import msgspec
@@ -32,23 +34,31 @@ def traffic_of(interval: Interval) -> Traffic:
     return Traffic(*_rates(interval))
 
 
-def with_peak(peaks: tuple[Peak, ...], window: Interval) -> tuple[Peak, ...]:
-    """Add the rates of one window to the peak of its second.
+def with_peaks(peaks: tuple[Peak, ...], windows: Iterable[Interval]) -> tuple[Peak, ...]:
+    """Add the rates of windows that follow each other to the peaks of their seconds.
 
     Peaks older than a minute are dropped, and those that the last second exceeds in all rates.
     """
-    second, rates = int(window.end_s), _rates(window)
-    if not peaks or peaks[-1].second != second:
-        oldest = second - KEPT_S
-        last = peaks[-1].rates_per_second if peaks else ()
-        kept = (
-            peak
-            for peak in peaks[:-1]
-            if peak.second >= oldest and any(map(gt, peak.rates_per_second, last))
-        )
-        return (*kept, *peaks[-1:], Peak(second, rates))
-    higher = tuple(map(max, peaks[-1].rates_per_second, rates))
-    return peaks if higher == peaks[-1].rates_per_second else (*peaks[:-1], Peak(second, higher))
+    for second, of_second in groupby(windows, lambda window: int(window.end_s)):
+        rates = [_rates(window) for window in of_second]
+        if peaks and peaks[-1].second == second:
+            rates.append(peaks[-1].rates_per_second)
+            peaks = peaks[:-1]
+        else:
+            peaks = _needed(peaks, second - KEPT_S)
+        peaks = (*peaks, Peak(second, tuple(map(max, zip(*rates, strict=True)))))
+    return peaks
+
+
+def _needed(peaks: tuple[Peak, ...], oldest: int) -> tuple[Peak, ...]:
+    """Return the peaks from a second on that the last one does not exceed in all rates."""
+    last = peaks[-1].rates_per_second if peaks else ()
+    kept = (
+        peak
+        for peak in peaks[:-1]
+        if peak.second >= oldest and any(map(gt, peak.rates_per_second, last))
+    )
+    return (*kept, *peaks[-1:])
 
 
 def highest(peaks: tuple[Peak, ...], now_s: float) -> Traffic:

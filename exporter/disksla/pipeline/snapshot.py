@@ -224,9 +224,9 @@ def _group_snapshot(group: GroupState, state: State) -> GroupSnapshot:
     now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
     read = state.mounts_read if group.shared.device is not None else None
     assessed = read.assessed if read else state.assessed
-    totals = group.totals.with_idle_until(assessed, now_s)
-    recent = _last_second(totals, assessed, state)
     limits = group.shared.limits
+    totals = group.totals.with_undecided(limits).with_idle_until(assessed, now_s)
+    recent = _last_second(totals, assessed, state)
     return GroupSnapshot(
         shared=group.shared,
         devices=group.devices,
@@ -241,11 +241,12 @@ def _group_snapshot(group: GroupState, state: State) -> GroupSnapshot:
 
 def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
     now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
-    totals, assessed = disk_state.totals, state.assessed_of(disk_state.disk)
+    limits, assessed = disk_state.assignment.limits, state.assessed_of(disk_state.disk)
+    totals = disk_state.totals.with_undecided(limits)
     if disk_state.is_listed:
         totals = totals.with_idle_until(assessed, now_s)
     recent = _last_second(totals, assessed, state)
-    promise = disk_state.assignment.limits.promise_charges
+    promise = limits.promise_charges
     is_idle = disk_state.is_listed and disk_state.disk.name not in state.active
     window_verdict = disk_state.window_verdict
     comparison = disk_state.comparison
@@ -276,7 +277,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         ceiling=disk_state.detector.ceiling,
         slow=totals.slow,
         usual_latency_s=totals.slow.usual_latencies_s(now_s),
-        credits=_levels(disk_state, disk_state.assignment.limits, recent, state.clocks),
+        credits=_levels(disk_state, limits, recent, state.clocks),
         groups=tuple(
             name
             for name, group in state.groups.items()

@@ -4,7 +4,7 @@ Totals of a disk that is idle are not updated at every tick: `DiskTotals.complet
 assessed time they include, and `DiskTotals.with_idle_until` adds the rest as idle.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 
 import msgspec
@@ -13,7 +13,7 @@ from disksla.histogram import Histogram
 from disksla.interval import Interval, idle, load_of, summed
 from disksla.limits import Limits
 from disksla.pipeline.latency import LatencyMeter
-from disksla.pipeline.peaks import Peak, with_peak
+from disksla.pipeline.peaks import Peak, with_peaks
 from disksla.pipeline.slow import SlowTotals
 from disksla.procfs import HostWait
 from disksla.verdict import LIMIT_KINDS, VERDICTS, WindowVerdict
@@ -99,7 +99,11 @@ class AssessedTime(msgspec.Struct, frozen=True, gc=False):
 
 
 class DiskTotals(msgspec.Struct, frozen=True, gc=False):
-    """Sums over all windows since disksla first sampled the disk."""
+    """Sums over all windows since disksla first sampled the disk.
+
+    Latency, load and peaks are counted together with the verdicts, when a second is decided: ten
+    windows at once take half of the CPU time. `with_undecided` has those of all windows.
+    """
 
     read_latency: LatencyMeter = LatencyMeter()
     write_latency: LatencyMeter = LatencyMeter()
@@ -111,7 +115,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     complete_to: AssessedTime = AssessedTime()
     """Assessed time that these totals include."""
     undecided: Undecided = NONE_UNDECIDED
-    """Windows that `verdict_totals` does not include yet."""
+    """Windows that are counted in `least_writes` and `most_writes` only."""
     slow: SlowTotals = SlowTotals()
     least_writes: int = 0
     """Data writes at least and at most; the same where they are counted exactly, and without
@@ -142,65 +146,87 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     ) -> "DiskTotals":
         """Add an interval that ends at `assessed`.
 
-        Latency, load and peak are those of data writes, without flushes. `verdicts` are those that
-        are decided now: on the undecided windows and on this one, the oldest first. Without a
-        duration it is a gap, and undecided windows before it stay unproven.
+        `verdicts` are those that are decided now: on the undecided windows and on this one, the
+        oldest first. Without a duration it is a gap, and undecided windows before it stay
+        unproven.
         """
-        data = interval.without_flushes()
-        read_latency = self.read_latency.add(data.reads, data.read_ms, data.end_s)
-        write_latency = self.write_latency.add(data.writes, data.write_ms, data.end_s)
+        least_writes = self.least_writes + interval.without_flushes().writes
+        most_writes = self.most_writes + interval.writes
         if not interval.seconds:
             # Requests of a gap count in the latency histograms. They have no rate and no load,
             # because the time in which they completed is unknown.
             return msgspec.structs.replace(
-                self.with_undecided_unproven(),
-                read_latency=read_latency,
-                write_latency=write_latency,
+                _with_latency(self.with_undecided_unproven(limits), [interval.without_flushes()]),
                 complete_to=assessed,
-                least_writes=self.least_writes + data.writes,
-                most_writes=self.most_writes + interval.writes,
+                least_writes=least_writes,
+                most_writes=most_writes,
             )
-        verdict_totals = self.verdict_totals
-        windows = (*self.undecided.windows, interval)
-        host, slow = self.undecided.host, self.slow
+        totals, windows, host = self, (*self.undecided.windows, interval), self.undecided.host
         if verdicts:
-            verdict_totals = verdict_totals.plus(windows, verdicts)
-            slow = slow.after(windows[: len(verdicts)], verdicts, limits)
-            if host is not NO_HOST_WAIT:
-                share = _throttled_share(windows, verdicts)
-                verdict_totals = verdict_totals.plus_host(host.times(share))
-                host = NO_HOST_WAIT
-        undecided = Undecided(windows[len(verdicts) :], host)
-        load = load_of(data, limits.promise_charges)
-        return DiskTotals(
-            read_latency=read_latency,
-            write_latency=write_latency,
-            load=self.load if load is None else self.load.observe(load),
-            peaks=with_peak(self.peaks, data),
+            decided, windows = windows[: len(verdicts)], windows[len(verdicts) :]
+            totals, host = self._with_decided(decided, verdicts, limits), NO_HOST_WAIT
+        return msgspec.structs.replace(
+            totals,
             recent=(*self.recent[1 - RECENT_WINDOWS :], interval),
-            verdict_totals=verdict_totals,
             complete_to=assessed,
-            undecided=undecided,
-            slow=slow,
-            least_writes=self.least_writes + data.writes,
-            most_writes=self.most_writes + interval.writes,
+            undecided=Undecided(windows, host),
+            least_writes=least_writes,
+            most_writes=most_writes,
         )
 
-    def with_undecided_unproven(self) -> "DiskTotals":
+    def with_undecided(self, limits: Limits) -> "DiskTotals":
+        """Return totals with latency, load and peaks of the undecided windows."""
+        return self._with_windows(self.undecided.windows, limits)
+
+    def with_undecided_unproven(self, limits: Limits) -> "DiskTotals":
         """Return totals without undecided windows, where nothing more will be known of them."""
         if not self.undecided.windows:
             return self
-        windows = self.undecided.windows
         return msgspec.structs.replace(
-            self,
-            verdict_totals=self.verdict_totals.plus(windows, repeat(_UNPROVEN)),
+            self.with_undecided(limits),
+            verdict_totals=self.verdict_totals.plus(self.undecided.windows, repeat(_UNPROVEN)),
             undecided=NONE_UNDECIDED,
+        )
+
+    def _with_decided(
+        self, windows: Sequence[Interval], verdicts: Sequence[WindowVerdict], limits: Limits
+    ) -> "DiskTotals":
+        """Return totals with windows and the verdicts on them."""
+        verdict_totals = self.verdict_totals.plus(windows, verdicts)
+        if self.undecided.host is not NO_HOST_WAIT:
+            share = _throttled_share(windows, verdicts)
+            verdict_totals = verdict_totals.plus_host(self.undecided.host.times(share))
+        return msgspec.structs.replace(
+            self._with_windows(windows, limits),
+            verdict_totals=verdict_totals,
+            slow=self.slow.after(windows, verdicts, limits),
+        )
+
+    def _with_windows(self, windows: Iterable[Interval], limits: Limits) -> "DiskTotals":
+        """Return totals with latency, load and peaks of windows: of data writes only."""
+        data = [window.without_flushes() for window in windows]
+        loads = (load_of(each, limits.promise_charges) for each in data)
+        return msgspec.structs.replace(
+            _with_latency(self, data),
+            load=self.load.observe_all((load, 1) for load in loads if load is not None),
+            peaks=with_peaks(self.peaks, data),
         )
 
     def with_host_wait(self, share: HostWait) -> "DiskTotals":
         """Add the disk's share of the iowait and PSI of the last window, which is undecided."""
         undecided = Undecided(self.undecided.windows, self.undecided.host.plus(share))
         return msgspec.structs.replace(self, undecided=undecided)
+
+
+def _with_latency(totals: DiskTotals, data: Sequence[Interval]) -> DiskTotals:
+    """Return totals with the latency of the requests of intervals."""
+    reads = ((each.reads, each.read_ms, each.end_s) for each in data)
+    writes = ((each.writes, each.write_ms, each.end_s) for each in data)
+    return msgspec.structs.replace(
+        totals,
+        read_latency=totals.read_latency.plus(reads),
+        write_latency=totals.write_latency.plus(writes),
+    )
 
 
 def _throttled_share(windows: Iterable[Interval], verdicts: Iterable[WindowVerdict]) -> float:

@@ -13,7 +13,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab population advice vm \
+.PHONY: help run test check lint type layers cover system nightly night fmt docs mixin manifests golden lab population advice vm \
 	identity boot ebs consumers nfs alert pictures bench clouds engines soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
@@ -54,6 +54,11 @@ nightly: cover .cache/dashboard/page/page.js ## run all tests, with 1,000 random
 	@.ci/need check
 	$(PYTEST) --hypothesis-profile=nightly --timeout=1800 -m 'not alone' $(ARGS)
 	$(PYTEST) -n 0 --hypothesis-profile=nightly --timeout=1800 -m alone $(ARGS)
+	$(MAKE) night
+
+night: .venv/check.stamp ## leave a daemon for hours under PostgreSQL, on a disk whose limit changes (root)
+	@.ci/need lab
+	PYTHONPATH=tests:benches .venv/bin/python -m lab.night $(ARGS)
 
 fmt: .venv/check.stamp ## format the code and fix what ruff can fix
 	.venv/bin/ruff check --fix

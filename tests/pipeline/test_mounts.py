@@ -395,6 +395,28 @@ def test_efs_credits_fall_by_what_this_client_uses_above_the_baseline() -> None:
     assert "throttled" not in verdict_s(client)
 
 
+@pytest.mark.parametrize(
+    ("terms", "operation", "full", "used_per_s"),
+    [
+        # A request for metadata is metered as 4 KiB (EFS), and is an I/O (Azure Files).
+        ("aws.efs", "GETATTR", 2308974418330, 5000 * 4 * KIB - 100 * 50 * KIB),
+        ("aws.efs", "COMMIT", 2308974418330, 5000 * 4 * KIB - 100 * 50 * KIB),
+        ("azure.files-ssd-v1", "LOOKUP", 6900 * 3600, 5000 - 3100),
+    ],
+)
+@pytest.mark.parametrize("read_every", [1, 10])
+def test_operations_on_metadata_use_credits(
+    terms: str, operation: str, full: int, used_per_s: float, read_every: int
+) -> None:
+    client = NfsClient(Export(), settings=with_terms(terms, 100 * GIB))
+    run(client, paced("WRITE", 10, 4 * KIB), 1, read_every)
+    (before,) = disk(client).credits
+    run(client, paced(operation, 5000, 0), 20, read_every)
+    (now,) = disk(client).credits
+    assert before.upper_credits == full
+    assert full - now.upper_credits == pytest.approx(20 * used_per_s, rel=0.06)
+
+
 def test_a_slow_storage_that_others_use_is_not_stalled() -> None:
     """58 GiB, bursting, without credits: each of twelve jobs has 0.25 MiB/s, 1 MiB in 4 s."""
     client = NfsClient(Export(), settings=with_terms("aws.efs", 58 * GIB, mode="bursting"))
@@ -471,6 +493,32 @@ def test_many_small_files_are_metadata_and_no_limit_of_data() -> None:
     assert found.mount is not None
     assert found.mount.others > 15 * found.mount.reads
     assert set(verdict_s(client)) <= {"unproven", "idle"}
+    assert (
+        "Most operations were neither reads nor writes, but metadata, locks or commits: 800 per"
+        " second, beside 50 reads and writes."
+    ) in said(client)
+
+
+@pytest.mark.parametrize(("per_second", "is_said"), [(0.1, False), (40, False), (60, True)])
+def test_metadata_is_said_only_where_it_is_most(per_second: float, is_said: bool) -> None:
+    client = NfsClient(Export())
+    run(client, paced("GETATTR", 0.1, 0), 12)
+    assert "metadata" not in said(client)
+
+    def load(export: Export, number: int) -> None:
+        paced("GETATTR", per_second, 0)(export, number)
+        paced("READ", 50, 4 * KIB)(export, number)
+
+    run(client, load, 12)
+    assert ("metadata" in said(client)) == is_said
+
+
+def test_metadata_of_a_mount_that_is_made_again_is_counted_once() -> None:
+    client = NfsClient(Export())
+    run(client, paced("GETATTR", 100, 0), 9)
+    client.exports[0].remounted(77)
+    run(client, paced("GETATTR", 100, 0), 9)
+    assert "99 per second" in said(client) or "100 per second" in said(client)
 
 
 def test_shares_that_use_one_limit_together_are_not_accused_alone() -> None:

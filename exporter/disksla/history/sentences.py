@@ -62,6 +62,7 @@ def explain(
     if not problems and not is_said(machine_s, summary.seconds):
         sentences += _acquittal(summary, shared=assignment.limits.shared_by is not None)
     sentences += _other_verdicts(summary, assignment.limits)
+    sentences += _other_operations(summary)
     held = f"Nothing held for long enough to be said of {seconds_text(summary.seconds)} s."
     return sentences or [held]
 
@@ -344,3 +345,14 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         yield f"{_how_long(part.seconds, summary)} {found}: {_rates(part)}."
     if "idle" in said:
         yield f"{_how_long(said['idle'].seconds, summary)} the disk was idle."
+
+
+def _other_operations(summary: Summary) -> Iterator[str]:
+    """Yield how many operations of a mount were no data, if most were; an idle one has few."""
+    if summary.others > max(summary.requests, summary.seconds):
+        others, requests = summary.others / summary.seconds, summary.requests / summary.seconds
+        yield (
+            "Most operations were neither reads nor writes, but metadata, locks or commits:"
+            f" {format_count(round(others))} per second, beside {format_count(round(requests))}"
+            " reads and writes. They are compared with no limit."
+        )

@@ -117,6 +117,8 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     """Data writes at least and at most; the same where they are counted exactly, and without
     flushes. They are at least as many only where no flushes are merged (`Interval`)."""
     most_writes: int = 0
+    others: int = 0
+    """Operations of an NFS mount that are neither reads nor writes."""
 
     def with_idle_until(self, assessed: AssessedTime, now_s: float) -> "DiskTotals":
         """Add the windows since `complete_to`, in all of which the disk was idle."""
@@ -159,6 +161,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
                 complete_to=assessed,
                 least_writes=self.least_writes + data.writes,
                 most_writes=self.most_writes + interval.writes,
+                others=self.others + interval.others,
             )
         verdict_totals = self.verdict_totals
         windows = (*self.undecided.windows, interval)
@@ -184,6 +187,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
             slow=slow,
             least_writes=self.least_writes + data.writes,
             most_writes=self.most_writes + interval.writes,
+            others=self.others + interval.others,
         )
 
     def with_undecided_unproven(self) -> "DiskTotals":

@@ -360,15 +360,11 @@ def test_a_recording_is_replayed() -> None:
     assert {verdict for verdict, each_s in seconds.items() if each_s} == {"idle", "unproven"}
 
 
-# ---- cases that were published, with their answers (docs/file-storages.md)
-
-
-def metered(client: NfsClient) -> DiskSnapshot:
-    return disk(client)
+# ---- cases that were published, with their answers; more of them in tests/credits
 
 
 def test_efs_without_credits_is_throttled_at_its_baseline() -> None:
-    """58 GiB, bursting, twelve jobs: 2.83 MiB/s together."""
+    """Case 1 (terraform-aws-runs-on#37): 58 GiB, twelve jobs: 2.83 MiB/s together."""
     client = NfsClient(Export(), settings=with_terms("aws.efs", 58 * GIB, mode="bursting"))
     base = 58 / 1024 * 50 * MIB
     run(client, paced("WRITE", base / (64 * KIB), 64 * KIB, depth=12), 15)
@@ -379,8 +375,30 @@ def test_efs_without_credits_is_throttled_at_its_baseline() -> None:
     assert found.assignment.limits.shared_by == "all clients of the file system"
 
 
+def test_page_reads_at_the_baseline_are_throttled_without_iowait() -> None:
+    """Case 5 (aws-cf-templates#324): "high CPU wait times", and the balance was 0."""
+    client = NfsClient(Export(), settings=with_terms("aws.efs", 10 * GIB, mode="bursting"))
+    run(client, paced("READ", 24, 128 * KIB, depth=12), 15)
+    words = said(client)
+    assert "throttled at its limit of 3 MiB/s for reads" in words
+    assert "iowait" not in words
+    assert disk(client).verdict_totals.host.iowait_s is None
+
+
+def test_another_mode_is_advised_where_credits_are_used_up() -> None:
+    """Case 4 (aws-cf-templates#116): data that would raise the limit is written at the limit."""
+    client = NfsClient(Export(), settings=with_terms("aws.efs", 10 * GIB, mode="bursting"))
+    run(client, paced("WRITE", 16, 64 * KIB, depth=12), 15)
+    assert "this machine alone reached it. The throughput mode elastic, or more" in said(client)
+    elastic = NfsClient(Export(), settings=with_terms("aws.efs", TIB, mode="elastic"))
+    run(elastic, paced("READ", 250000, 4 * KIB, depth=99), 15)
+    words = said(elastic)
+    assert "this machine alone reached it" in words
+    assert "elastic" not in words
+
+
 def test_efs_credits_fall_by_what_this_client_uses_above_the_baseline() -> None:
-    """10 GB under a web server: an upper bound, since others may use more."""
+    """Case 2 (jonmoblog): 10 GB, a web server: an upper bound, since others may use more."""
     client = NfsClient(Export(), settings=with_terms("aws.efs", 10 * GIB, mode="bursting"))
     full = disk(client).credits
     run(client, paced("READ", 300, 256 * KIB), 10)
@@ -438,6 +456,7 @@ def test_small_reads_of_efs_count_as_four_kib_each() -> None:
 
 
 def test_efs_is_throttled_at_its_iops() -> None:
+    """Case 9 (cool-assessment-terraform#230): a limit of its own, far below the bandwidth."""
     client = NfsClient(Export(), settings=with_terms("aws.efs", 6 * TIB, mode="bursting"))
     run(client, paced("READ", 35000, 4 * KIB, depth=64), 12)
     found = disk(client)
@@ -446,7 +465,7 @@ def test_efs_is_throttled_at_its_iops() -> None:
 
 
 def test_half_of_the_file_system_is_the_limit_of_one_client() -> None:
-    """5.7 TiB: burst 570 MiB/s, and rsync reaches what one client may get, here 500."""
+    """Case 7 (diux-dev/cluster#35): rsync reaches what one client may get, today 500 MiB/s."""
     client = NfsClient(Export(), settings=with_terms("aws.efs", 7 * TIB, mode="bursting"))
     run(client, paced("WRITE", 500, MIB, depth=16), 12)
     found = disk(client)
@@ -466,14 +485,15 @@ def test_reads_of_one_client_are_metered_by_a_third() -> None:
 
 
 def test_one_thread_far_below_the_limit_is_accused_of_nothing() -> None:
-    """Azure premium, 600 GiB: 1 MiB/s is one thread times the latency, 1 % of the limit."""
+    """Case 10 (Azure/AKS#2021): 600 GiB, a flat 1 MiB/s, which is one thread and its latency."""
     client = NfsClient(Export(), settings=with_terms("azure.files-ssd-v1", 600 * GIB))
-    run(client, paced("WRITE", 256, 4 * KIB, depth=1), 30)
+    run(client, paced("WRITE", 16, 64 * KIB, depth=1), 30)
     assert set(verdict_s(client)) == {"unproven"}
+    assert "this machine used under 1 % of a limit that is shared" in said(client)
 
 
 def test_deep_and_slow_writes_are_accused_of_nothing() -> None:
-    """IONOS: 470 write IOPS for a client, because each takes 20 ms."""
+    """Case 13 (IONOS): 470 write IOPS for a client, because each takes 20 ms."""
     client = NfsClient(Export(), settings=with_terms(SumTerms(iops=4000.0)))
     run(client, paced("WRITE", 470, 4 * KIB, depth=40), 30)
     assert set(verdict_s(client)) == {"unproven"}
@@ -481,6 +501,7 @@ def test_deep_and_slow_writes_are_accused_of_nothing() -> None:
 
 
 def test_many_small_files_are_metadata_and_no_limit_of_data() -> None:
+    """Case 12 (Azure/AKS#223): far below any IOPS of data."""
     client = NfsClient(Export(), settings=with_terms("azure.files-payg", 1 * TIB))
 
     def load(export: Export, number: int) -> None:
@@ -522,7 +543,7 @@ def test_metadata_of_a_mount_that_is_made_again_is_counted_once() -> None:
 
 
 def test_shares_that_use_one_limit_together_are_not_accused_alone() -> None:
-    """Azure standard: the limit of 20,000 is that of the account."""
+    """Case 11 (azure-docs#86405): the limit of 20,000 is that of the account."""
     client = NfsClient(
         Export(),
         Export("fs1.example:/other", "/other", 51),

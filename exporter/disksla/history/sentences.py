@@ -263,10 +263,12 @@ def _throttled(
         )
     if limits.shared_by is not None and level != "unknown":
         without = f"; without credits it is {limit_text(limits.rates, limit)}"
+        has_relief = level == "base" and limits.burst is not None and limits.relief is not None
         return (
             f"{how_long} the file storage was throttled at its limit of {limit_text(rates, limit)}"
             f"{without if level == 'burst' else ' (baseline)'}: {served}. The limit is shared by"
             f" {limits.shared_by}; this machine alone reached it."
+            f"{f' {limits.relief}' if has_relief else ''}"
         )
     if level == "base":
         relief = "fewer bytes" if limit == "bandwidth" else "fewer requests"

@@ -112,6 +112,14 @@ def test_a_server_that_does_not_answer_is_stalled_and_recovers() -> None:
     assert disk(client).verdict == "idle"
 
 
+def test_what_did_not_answer_is_the_server_or_the_network() -> None:
+    client = NfsClient(Export())
+    run(client, lambda *_: None, 1)
+    client.exports[0].connections.sends += 8
+    run(client, lambda *_: None, 8)
+    assert "the server of the file storage, or the network to it, did not answer" in said(client)
+
+
 def called_back(load: Load, *, at_each: int) -> Load:
     """Return a load of a mount whose server takes delegations back: each answer is on the wire."""
 
@@ -532,6 +540,24 @@ def test_metadata_is_said_only_where_it_is_most(per_second: float, is_said: bool
 
     run(client, load, 12)
     assert ("metadata" in said(client)) == is_said
+
+
+@pytest.mark.parametrize(
+    ("terms", "gib", "per_second", "share"),
+    [
+        ("aws.efs", 10, 192, "75 %"),  # 4 KiB each, of 1 MiB/s
+        ("aws.efs", 10, 1024, "400 %"),
+        ("azure.files-ssd-v1", 100, 310, "10 %"),  # of 3100 IOPS
+    ],
+)
+def test_metadata_is_compared_with_the_baseline(
+    terms: str, gib: int, per_second: float, share: str
+) -> None:
+    client = NfsClient(Export(), settings=with_terms(terms, gib * GIB))
+    run(client, paced("LOOKUP", per_second, 0), 12)
+    words = said(client)
+    assert f"As burst credits count them, they alone use {share} of the baseline." in words
+    assert "no limit" not in words
 
 
 def test_metadata_of_a_mount_that_is_made_again_is_counted_once() -> None:

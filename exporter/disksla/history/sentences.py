@@ -62,7 +62,7 @@ def explain(
     if not problems and not is_said(machine_s, summary.seconds):
         sentences += _acquittal(summary, shared=assignment.limits.shared_by is not None)
     sentences += _other_verdicts(summary, assignment.limits)
-    sentences += _other_operations(summary)
+    sentences += _other_operations(summary, assignment.limits)
     held = f"Nothing held for long enough to be said of {seconds_text(summary.seconds)} s."
     return sentences or [held]
 
@@ -119,12 +119,14 @@ def _problems(
     if slow is not None and is_said(slow.seconds, summary.seconds):
         yield slow.seconds, _slow(_how_long(slow.seconds, summary), slow, limits)
     if stalled is not None:  # for a second at least, which is never too short to be said
+        where = "the disk, or the storage behind it, hung"
+        if limits.shared_by is not None:
+            where = "the server of the file storage, or the network to it, did not answer"
         yield (
             stalled.seconds,
             (
                 f"{_how_long(stalled.seconds, summary)} requests were in flight and none"
-                " completed: the disk, or the storage behind it, hung. Neither a limit nor load"
-                " causes that."
+                f" completed: {where}. Neither a limit nor load causes that."
             ),
         )
 
@@ -349,12 +351,18 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         yield f"{_how_long(said['idle'].seconds, summary)} the disk was idle."
 
 
-def _other_operations(summary: Summary) -> Iterator[str]:
+def _other_operations(summary: Summary, limits: Limits) -> Iterator[str]:
     """Yield how many operations of a mount were no data, if most were; an idle one has few."""
-    if summary.others > max(summary.requests, summary.seconds):
-        others, requests = summary.others / summary.seconds, summary.requests / summary.seconds
-        yield (
-            "Most operations were neither reads nor writes, but metadata, locks or commits:"
-            f" {format_count(round(others))} per second, beside {format_count(round(requests))}"
-            " reads and writes. They are compared with no limit."
-        )
+    if summary.others <= max(summary.requests, summary.seconds):
+        return
+    others, requests = summary.others / summary.seconds, summary.requests / summary.seconds
+    compared = "They are compared with no limit."
+    for bucket in limits.buckets:
+        used = others * (bucket.metered.least_bytes if bucket.metered is not None else 1)
+        share = describe_load(used / bucket.base_per_second)
+        compared = f"As burst credits count them, they alone use {share} of the baseline."
+    yield (
+        "Most operations were neither reads nor writes, but metadata, locks or commits:"
+        f" {format_count(round(others))} per second, beside {format_count(round(requests))}"
+        f" reads and writes. {compared}"
+    )

@@ -103,7 +103,11 @@ def under(nfs: NfsGuest, version: str, load: Load) -> Iterator[str]:
     seconds = after.uptime_s - before.uptime_s
     truth = _true_s(nfs, load.via, before, after) / seconds
     throttled = after.since(before, "throttled") / seconds
-    write(f"  v{version}, {load.name}: {throttled:.1%} throttled (true: {truth:.1%})")
+    ticks = after.ticks_per_second(before)
+    write(
+        f"  v{version}, {load.name}: {throttled:.1%} throttled (true: {truth:.1%});"
+        f" {ticks:.1f} ticks/s"
+    )
     write(f"    {nfs.explained()}")
     yield from unlike_truth(load, throttled, truth)
 

@@ -8,6 +8,13 @@ from pathlib import Path
 import pytest
 
 from disksla.cli import main
+from disksla.commands._context import HostContext
+from disksla.config.configuration import Configuration
+from disksla.config.settings import Settings
+from disksla.disks.nfs_mounts import nfs_disks
+from disksla.errors import DiskslaError
+from disksla.limits.catalog import load_catalog
+from disksla.procfs import Mount
 from disksla.units import GIB
 from support import ttar
 from support.sysfs_tree import add_device
@@ -261,3 +268,16 @@ def test_explain_a_mount(name: str, tmp_path: Path, capsys: pytest.CaptureFixtur
     flags = flags_of_host("vm-virtio-6.x", tmp_path / "host")
     assert main(["explain", *flags, name]) == 0
     assert capsys.readouterr().out.startswith("10.0.0.5:/export, NFS mount\n")
+
+
+@pytest.mark.parametrize("kind", ["cifs", "virtiofs", "lustre", "ceph", "nfs4"])
+def test_a_path_on_a_network_file_storage_is_not_looked_at(kind: str) -> None:
+    """It does not exist here, and its server may never answer."""
+    mount = Mount(0, 60, "/", "/no-such-mount", "fs1.example:/export", kind)
+    configuration = Configuration(Settings(), load_catalog())
+    context = HostContext(nfs_disks([mount]), configuration, (mount,), is_this_machine=True)
+    if kind == "nfs4":
+        assert context.find("/no-such-mount/file").name == "fs1.example:/export"
+    else:
+        with pytest.raises(DiskslaError, match="only those of NFS are monitored"):
+            context.find("/no-such-mount/file")

@@ -1,7 +1,7 @@
 """Public cases of slow file storages, with the numbers that their users reported.
 
 Those that limits and credits explain: what the storage was promised, when its credits end, and
-what would have been enough.
+what would have been enough. Cases 5, 10, 12 and 13 are in tests/pipeline/test_mounts.py.
 """
 
 import json
@@ -12,10 +12,12 @@ import pytest
 
 from disksla.cli import main
 from disksla.credits.bounds import Use, advance, exhaustion_s, initial
+from disksla.disks.nfs_mounts import nfs_disks
 from disksla.limits import Bucket, Limits, Provision, derive_limits
 from disksla.limits.catalog import load_catalog
 from disksla.limits.cost_model import load_ratio
 from disksla.limits.options import client_of, with_options
+from disksla.procfs import Mount
 from disksla.units import GIB, KIB, MIB, TIB
 
 CATALOG = load_catalog()
@@ -121,7 +123,10 @@ def test_limit_of_one_client_is_below_that_of_the_file_system() -> None:
 
 
 def test_small_file_system_under_a_prometheus() -> None:
-    """Case 8 (external-storage#355): 10 GB; a steady 5 MiB/s ends the credits within a week."""
+    """Case 8 (external-storage#355): 10 GB; a steady 5 MiB/s ends the credits within a week.
+
+    The other limit was the network of a t2, of which the catalogue of machines has nothing.
+    """
     assert days_until_empty(efs(10 * GB), 5.0) == pytest.approx(5.6, abs=0.1)
 
 
@@ -151,3 +156,4 @@ def test_storage_without_published_limits_has_none_to_reach() -> None:
     """Case 14 (kata-containers#5904): the guest of a virtiofs cannot tell disk from cache."""
     limits = derive_limits(CATALOG["yandex.filestore-ssd"], 100 * GIB, Provision())
     assert (limits.budget, limits.promise_charges, limits.buckets) == (None, (), ())
+    assert nfs_disks([Mount(0, 50, "/", "/srv", "epd0123", "virtiofs")]) == ()

@@ -112,6 +112,14 @@ def test_a_server_that_does_not_answer_is_stalled_and_recovers() -> None:
     assert disk(client).verdict == "idle"
 
 
+def test_what_did_not_answer_is_the_server_or_the_network() -> None:
+    client = NfsClient(Export())
+    run(client, lambda *_: None, 1)
+    client.exports[0].connections.sends += 8
+    run(client, lambda *_: None, 8)
+    assert "the server of the file storage, or the network to it, did not answer" in said(client)
+
+
 def called_back(load: Load, *, at_each: int) -> Load:
     """Return a load of a mount whose server takes delegations back: each answer is on the wire."""
 
@@ -360,15 +368,11 @@ def test_a_recording_is_replayed() -> None:
     assert {verdict for verdict, each_s in seconds.items() if each_s} == {"idle", "unproven"}
 
 
-# ---- cases that were published, with their answers (docs/file-storages.md)
-
-
-def metered(client: NfsClient) -> DiskSnapshot:
-    return disk(client)
+# ---- cases that were published, with their answers; more of them in tests/credits
 
 
 def test_efs_without_credits_is_throttled_at_its_baseline() -> None:
-    """58 GiB, bursting, twelve jobs: 2.83 MiB/s together."""
+    """Case 1 (terraform-aws-runs-on#37): 58 GiB, twelve jobs: 2.83 MiB/s together."""
     client = NfsClient(Export(), settings=with_terms("aws.efs", 58 * GIB, mode="bursting"))
     base = 58 / 1024 * 50 * MIB
     run(client, paced("WRITE", base / (64 * KIB), 64 * KIB, depth=12), 15)
@@ -379,8 +383,30 @@ def test_efs_without_credits_is_throttled_at_its_baseline() -> None:
     assert found.assignment.limits.shared_by == "all clients of the file system"
 
 
+def test_page_reads_at_the_baseline_are_throttled_without_iowait() -> None:
+    """Case 5 (aws-cf-templates#324): "high CPU wait times", and the balance was 0."""
+    client = NfsClient(Export(), settings=with_terms("aws.efs", 10 * GIB, mode="bursting"))
+    run(client, paced("READ", 24, 128 * KIB, depth=12), 15)
+    words = said(client)
+    assert "throttled at its limit of 3 MiB/s for reads" in words
+    assert "iowait" not in words
+    assert disk(client).verdict_totals.host.iowait_s is None
+
+
+def test_another_mode_is_advised_where_credits_are_used_up() -> None:
+    """Case 4 (aws-cf-templates#116): data that would raise the limit is written at the limit."""
+    client = NfsClient(Export(), settings=with_terms("aws.efs", 10 * GIB, mode="bursting"))
+    run(client, paced("WRITE", 16, 64 * KIB, depth=12), 15)
+    assert "this machine alone reached it. The throughput mode elastic, or more" in said(client)
+    elastic = NfsClient(Export(), settings=with_terms("aws.efs", TIB, mode="elastic"))
+    run(elastic, paced("READ", 250000, 4 * KIB, depth=99), 15)
+    words = said(elastic)
+    assert "this machine alone reached it" in words
+    assert "elastic" not in words
+
+
 def test_efs_credits_fall_by_what_this_client_uses_above_the_baseline() -> None:
-    """10 GB under a web server: an upper bound, since others may use more."""
+    """Case 2 (jonmoblog): 10 GB, a web server: an upper bound, since others may use more."""
     client = NfsClient(Export(), settings=with_terms("aws.efs", 10 * GIB, mode="bursting"))
     full = disk(client).credits
     run(client, paced("READ", 300, 256 * KIB), 10)
@@ -393,6 +419,28 @@ def test_efs_credits_fall_by_what_this_client_uses_above_the_baseline() -> None:
     assert now.estimate_credits == now.upper_credits
     assert "shared by all clients: at most 100 %" in credits_document(now).describe()
     assert "throttled" not in verdict_s(client)
+
+
+@pytest.mark.parametrize(
+    ("terms", "operation", "full", "used_per_s"),
+    [
+        # A request for metadata is metered as 4 KiB (EFS), and is an I/O (Azure Files).
+        ("aws.efs", "GETATTR", 2308974418330, 5000 * 4 * KIB - 100 * 50 * KIB),
+        ("aws.efs", "COMMIT", 2308974418330, 5000 * 4 * KIB - 100 * 50 * KIB),
+        ("azure.files-ssd-v1", "LOOKUP", 6900 * 3600, 5000 - 3100),
+    ],
+)
+@pytest.mark.parametrize("read_every", [1, 10])
+def test_operations_on_metadata_use_credits(
+    terms: str, operation: str, full: int, used_per_s: float, read_every: int
+) -> None:
+    client = NfsClient(Export(), settings=with_terms(terms, 100 * GIB))
+    run(client, paced("WRITE", 10, 4 * KIB), 1, read_every)
+    (before,) = disk(client).credits
+    run(client, paced(operation, 5000, 0), 20, read_every)
+    (now,) = disk(client).credits
+    assert before.upper_credits == full
+    assert full - now.upper_credits == pytest.approx(20 * used_per_s, rel=0.06)
 
 
 def test_a_slow_storage_that_others_use_is_not_stalled() -> None:
@@ -416,6 +464,7 @@ def test_small_reads_of_efs_count_as_four_kib_each() -> None:
 
 
 def test_efs_is_throttled_at_its_iops() -> None:
+    """Case 9 (cool-assessment-terraform#230): a limit of its own, far below the bandwidth."""
     client = NfsClient(Export(), settings=with_terms("aws.efs", 6 * TIB, mode="bursting"))
     run(client, paced("READ", 35000, 4 * KIB, depth=64), 12)
     found = disk(client)
@@ -424,7 +473,7 @@ def test_efs_is_throttled_at_its_iops() -> None:
 
 
 def test_half_of_the_file_system_is_the_limit_of_one_client() -> None:
-    """5.7 TiB: burst 570 MiB/s, and rsync reaches what one client may get, here 500."""
+    """Case 7 (diux-dev/cluster#35): rsync reaches what one client may get, today 500 MiB/s."""
     client = NfsClient(Export(), settings=with_terms("aws.efs", 7 * TIB, mode="bursting"))
     run(client, paced("WRITE", 500, MIB, depth=16), 12)
     found = disk(client)
@@ -444,14 +493,15 @@ def test_reads_of_one_client_are_metered_by_a_third() -> None:
 
 
 def test_one_thread_far_below_the_limit_is_accused_of_nothing() -> None:
-    """Azure premium, 600 GiB: 1 MiB/s is one thread times the latency, 1 % of the limit."""
+    """Case 10 (Azure/AKS#2021): 600 GiB, a flat 1 MiB/s, which is one thread and its latency."""
     client = NfsClient(Export(), settings=with_terms("azure.files-ssd-v1", 600 * GIB))
-    run(client, paced("WRITE", 256, 4 * KIB, depth=1), 30)
+    run(client, paced("WRITE", 16, 64 * KIB, depth=1), 30)
     assert set(verdict_s(client)) == {"unproven"}
+    assert "this machine used under 1 % of a limit that is shared" in said(client)
 
 
 def test_deep_and_slow_writes_are_accused_of_nothing() -> None:
-    """IONOS: 470 write IOPS for a client, because each takes 20 ms."""
+    """Case 13 (IONOS): 470 write IOPS for a client, because each takes 20 ms."""
     client = NfsClient(Export(), settings=with_terms(SumTerms(iops=4000.0)))
     run(client, paced("WRITE", 470, 4 * KIB, depth=40), 30)
     assert set(verdict_s(client)) == {"unproven"}
@@ -459,6 +509,7 @@ def test_deep_and_slow_writes_are_accused_of_nothing() -> None:
 
 
 def test_many_small_files_are_metadata_and_no_limit_of_data() -> None:
+    """Case 12 (Azure/AKS#223): far below any IOPS of data."""
     client = NfsClient(Export(), settings=with_terms("azure.files-payg", 1 * TIB))
 
     def load(export: Export, number: int) -> None:
@@ -471,10 +522,54 @@ def test_many_small_files_are_metadata_and_no_limit_of_data() -> None:
     assert found.mount is not None
     assert found.mount.others > 15 * found.mount.reads
     assert set(verdict_s(client)) <= {"unproven", "idle"}
+    assert (
+        "Most operations were neither reads nor writes, but metadata, locks or commits: 800 per"
+        " second, beside 50 reads and writes."
+    ) in said(client)
+
+
+@pytest.mark.parametrize(("per_second", "is_said"), [(0.1, False), (40, False), (60, True)])
+def test_metadata_is_said_only_where_it_is_most(per_second: float, is_said: bool) -> None:
+    client = NfsClient(Export())
+    run(client, paced("GETATTR", 0.1, 0), 12)
+    assert "metadata" not in said(client)
+
+    def load(export: Export, number: int) -> None:
+        paced("GETATTR", per_second, 0)(export, number)
+        paced("READ", 50, 4 * KIB)(export, number)
+
+    run(client, load, 12)
+    assert ("metadata" in said(client)) == is_said
+
+
+@pytest.mark.parametrize(
+    ("terms", "gib", "per_second", "share"),
+    [
+        ("aws.efs", 10, 192, "75 %"),  # 4 KiB each, of 1 MiB/s
+        ("aws.efs", 10, 1024, "400 %"),
+        ("azure.files-ssd-v1", 100, 310, "10 %"),  # of 3100 IOPS
+    ],
+)
+def test_metadata_is_compared_with_the_baseline(
+    terms: str, gib: int, per_second: float, share: str
+) -> None:
+    client = NfsClient(Export(), settings=with_terms(terms, gib * GIB))
+    run(client, paced("LOOKUP", per_second, 0), 12)
+    words = said(client)
+    assert f"As burst credits count them, they alone use {share} of the baseline." in words
+    assert "no limit" not in words
+
+
+def test_metadata_of_a_mount_that_is_made_again_is_counted_once() -> None:
+    client = NfsClient(Export())
+    run(client, paced("GETATTR", 100, 0), 9)
+    client.exports[0].remounted(77)
+    run(client, paced("GETATTR", 100, 0), 9)
+    assert "99 per second" in said(client) or "100 per second" in said(client)
 
 
 def test_shares_that_use_one_limit_together_are_not_accused_alone() -> None:
-    """Azure standard: the limit of 20,000 is that of the account."""
+    """Case 11 (azure-docs#86405): the limit of 20,000 is that of the account."""
     client = NfsClient(
         Export(),
         Export("fs1.example:/other", "/other", 51),

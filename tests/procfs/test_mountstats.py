@@ -24,15 +24,30 @@ def read(name: str, *mount_points: str) -> list[MountReading]:
 @pytest.mark.parametrize(
     ("name", "mount_point", "expected"),
     [
-        # operations, bytes and mean times (ms) that nfsiostat prints of these numbers
+        # operations and bytes as procfs 0.22 of Prometheus parses these texts, and mean times (ms)
+        # as nfsiostat of nfs-utils 2.6.2 prints them
         ("v3-tcp-3.x", "/data", (38424461, 159898, 1386876894225, 1758878, 4.904, 1.774)),
         ("v4.1-5.3", None, (34096, 322308, 1788561151, 39087991255, 13.725, 1277.859)),
-        ("v3-nconnect-5.x", "/srv/nfs/files", (39975, 0, 41916993536, 0, 228.323, None)),
+        (
+            "v3-nconnect-4.18",
+            "/storage/group",
+            (36019499, 3304938, 1730835995062, 212213971093, 0.754, 377.186),
+        ),
+        (
+            "v3-nconnect-4.18",
+            "/storage/home",
+            (420683, 87100, 13941630626, 2386575218, 0.643, 6.204),
+        ),
         ("v3-rdma-5.x", "/mnt/rdma", (2654501510, 0, 2013200952170479, 0, 14.288, None)),
         (
             "v4.2-negative-queue-4.x",
             "/home",
             (38821, 137939, 4406481497, 5911215386, 22.386, 512.287),
+        ),
+        (
+            "v4.2-reconnected-5.x",
+            "/mnt/docs",
+            (484, 513, 11208171, 121607878, 4.525, 517.579),
         ),
     ],
 )  # fmt: skip
@@ -62,12 +77,14 @@ def test_mounts_of_all_versions_beside_each_other() -> None:
 
 
 def test_connections_are_summed_and_what_never_comes_is_on_the_wire() -> None:
-    (nconnect,) = read("v3-nconnect-5.x", "/srv/nfs/files")
-    assert (nconnect.on_wire, nconnect.replies, nconnect.connects) == (16, 5629, 4)
+    group, home = read("v3-nconnect-4.18", "/storage/group", "/storage/home")
+    assert (group.on_wire, group.replies, group.connects) == (0, 40009085, 883)
+    assert (home.on_wire, home.replies, home.connects) == (0, 2516139, 2414)
     (rdma,) = read("v3-rdma-5.x", "/mnt/rdma")
     assert (rdma.on_wire, rdma.connects) == (0, 5808 + 14526)
-    (reconnected,) = read("v4.2-reconnected-5.x", "/mnt/nfs1/docs_work")
-    assert (reconnected.on_wire, reconnected.connects) == (29, 60)
+    (reconnected,) = read("v4.2-reconnected-5.x", "/mnt/docs")
+    assert (reconnected.on_wire, reconnected.connects) == (30, 62)
+    assert (reconnected.returned, reconnected.commits, reconnected.others) == (1305, 9, 34043)
 
 
 def test_two_exports_of_one_server_share_their_connections() -> None:
@@ -97,6 +114,37 @@ GOOD = (
     "\tper-op statistics\n\t        READ: 2 2 0 200 8400 1 5 6 0\n"
     "\t       WRITE: 1 1 0 4300 100 0 2 2 0\n"
 )
+
+
+@pytest.mark.parametrize(
+    ("transports", "on_wire"),
+    [
+        # prometheus/procfs#450, the first two of sixteen
+        (
+            (
+                "689 1 2 0 0 2826 2818 0 24955 0 10 0 22129",
+                "815 1 2 0 0 2819 2811 0 24942 0 10 0 22123",
+            ),
+            16,
+        ),
+        # linux-nfs@vger.kernel.org, two of four, of v3 and of v4.2
+        (
+            (
+                "0 1 2 0 0 85480 85380 0 6549783 0 102 166291 6296122",
+                "0 1 2 0 0 85827 85727 0 6575842 0 102 149914 6322130",
+            ),
+            200,
+        ),
+        (("0 0 2 0 0 292 292 0 1443 0 10 102 1055", "0 0 2 0 0 287 286 0 1407 0 9 64 1067"), 1),
+    ],
+)
+def test_published_connections_of_nconnect_over_tcp(
+    transports: tuple[str, ...], on_wire: int
+) -> None:
+    lines = "\n\txprt:\ttcp ".join(transports)
+    text = GOOD.replace("0 0 1 0 0 5 4 0 5 0 2 0 0", lines)
+    reading = parse_mountstats(text, {"/data": "a"}).readings["a"]
+    assert (reading.on_wire, reading.connects) == (on_wire, 4)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,18 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         file.read({}, 0.0)
 
 
+def test_a_long_text_is_read_once_a_second(tmp_path: Path) -> None:
+    """To parse it takes more than a millisecond: 20,000 mounts that are not monitored."""
+    NfsClient(Export()).write(tmp_path)
+    path = tmp_path / "1" / "mountstats"
+    path.write_text(path.read_text() + Export().block("/other") * 20000)
+    file = MountstatsFile(path, tmp_path)
+    file.read({"/data": "a"}, 10.0)
+    assert not file.is_due(1, 10.9)
+    assert file.is_due(1, 11.0)
+    file.close()
+
+
 def test_many_mounts_are_read_once_a_second(tmp_path: Path) -> None:
     client = NfsClient(Export())
     client.write(tmp_path)

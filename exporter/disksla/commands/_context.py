@@ -30,6 +30,7 @@ from disksla.disks import Disk
 from disksla.disks.inventory import read_disks
 from disksla.ebs.client import EbsClient
 from disksla.errors import DiskslaError
+from disksla.file_storages import is_of_network
 from disksla.limits import Assignment, Catalog, SharedLimits
 from disksla.pipeline import State, Tick, initial_state
 from disksla.pipeline.sampler import Sampler
@@ -63,8 +64,8 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
     def find(self, name: str) -> Disk:
         """Return the disk that a name means, as `find_disk`. Raise DiskslaError."""
         # To look at a file of a mount may wait for its server without end.
-        points = [point for disk in self.disks if disk.is_mount for point in disk.mount_points]
-        is_mount = any(is_below(name, point) for point in points)
+        of_network = (mount.mount_point for mount in self.mounts if is_of_network(mount))
+        is_mount = any(is_below(name, point) for point in of_network)
         if self.is_this_machine and name.startswith("/") and not is_mount:
             with contextlib.suppress(OSError):  # a link in /dev of a disk that udev does not know
                 name = os.path.realpath(name, strict=True)

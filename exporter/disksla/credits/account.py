@@ -221,12 +221,13 @@ def use_of(bucket: Bucket, interval: Interval, limits: Limits) -> Use:
     bytes by the chunk, if the provider merges requests, and at most one more for each request. A
     request with a least size uses that, or nothing beyond its bytes if it continues the one
     before. Seconds of service follow the charges that are enforced, because credits drain by them.
+    Each other operation of a mount is an I/O, and has the least of metered bytes.
     """
     requests = interval.requests
     total_bytes = interval.bytes
     if bucket.resource == "iops":
         if bucket.chunk_bytes is None:
-            return Use.exactly(requests)
+            return Use.exactly(requests + interval.others)
         chunks = total_bytes / bucket.chunk_bytes
         return Use(min(requests, chunks), max(requests, chunks), requests + chunks)
     if bucket.resource == "bytes":
@@ -234,7 +235,8 @@ def use_of(bucket: Bucket, interval: Interval, limits: Limits) -> Use:
             least, most = bucket.metered.metered_bytes(
                 Work(interval.reads, interval.writes, interval.read_bytes, interval.written_bytes)
             )
-            return Use(least, least, most)
+            other = interval.others * bucket.metered.least_bytes
+            return Use(least + other, least + other, most + other)
         if bucket.least_request_bytes is None:
             return Use.exactly(total_bytes)
         most = total_bytes + requests * bucket.least_request_bytes

@@ -62,6 +62,7 @@ def explain(
     if not problems and not is_said(machine_s, summary.seconds):
         sentences += _acquittal(summary, shared=assignment.limits.shared_by is not None)
     sentences += _other_verdicts(summary, assignment.limits)
+    sentences += _other_operations(summary, assignment.limits)
     held = f"Nothing held for long enough to be said of {seconds_text(summary.seconds)} s."
     return sentences or [held]
 
@@ -118,12 +119,14 @@ def _problems(
     if slow is not None and is_said(slow.seconds, summary.seconds):
         yield slow.seconds, _slow(_how_long(slow.seconds, summary), slow, limits)
     if stalled is not None:  # for a second at least, which is never too short to be said
+        where = "the disk, or the storage behind it, hung"
+        if limits.shared_by is not None:
+            where = "the server of the file storage, or the network to it, did not answer"
         yield (
             stalled.seconds,
             (
                 f"{_how_long(stalled.seconds, summary)} requests were in flight and none"
-                " completed: the disk, or the storage behind it, hung. Neither a limit nor load"
-                " causes that."
+                f" completed: {where}. Neither a limit nor load causes that."
             ),
         )
 
@@ -262,10 +265,12 @@ def _throttled(
         )
     if limits.shared_by is not None and level != "unknown":
         without = f"; without credits it is {limit_text(limits.rates, limit)}"
+        has_relief = level == "base" and limits.burst is not None and limits.relief is not None
         return (
             f"{how_long} the file storage was throttled at its limit of {limit_text(rates, limit)}"
             f"{without if level == 'burst' else ' (baseline)'}: {served}. The limit is shared by"
             f" {limits.shared_by}; this machine alone reached it."
+            f"{f' {limits.relief}' if has_relief else ''}"
         )
     if level == "base":
         relief = "fewer bytes" if limit == "bandwidth" else "fewer requests"
@@ -344,3 +349,20 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         yield f"{_how_long(part.seconds, summary)} {found}: {_rates(part)}."
     if "idle" in said:
         yield f"{_how_long(said['idle'].seconds, summary)} the disk was idle."
+
+
+def _other_operations(summary: Summary, limits: Limits) -> Iterator[str]:
+    """Yield how many operations of a mount were no data, if most were; an idle one has few."""
+    if summary.others <= max(summary.requests, summary.seconds):
+        return
+    others, requests = summary.others / summary.seconds, summary.requests / summary.seconds
+    compared = "They are compared with no limit."
+    for bucket in limits.buckets:
+        used = others * (bucket.metered.least_bytes if bucket.metered is not None else 1)
+        share = describe_load(used / bucket.base_per_second)
+        compared = f"As burst credits count them, they alone use {share} of the baseline."
+    yield (
+        "Most operations were neither reads nor writes, but metadata, locks or commits:"
+        f" {format_count(round(others))} per second, beside {format_count(round(requests))}"
+        f" reads and writes. {compared}"
+    )

@@ -39,6 +39,8 @@ class RunningTotals(NamedTuple):
     """Time that requests waited because of throttling, in I/O-seconds."""
     burst_s: float = 0.0
     """Time throttled at the burst rate."""
+    others: float = 0.0
+    """Operations of an NFS mount that are neither reads nor writes."""
     idle: float = 0.0
     """Seconds by verdict, in the order of VERDICTS."""
     unproven: float = 0.0
@@ -217,6 +219,7 @@ def totals_of(disk_state: DiskState, assessed_s: float) -> RunningTotals:
             (counters.queue_ms or 0) / _MS_PER_S,
             totals.verdict_totals.wait_s,
             disk_state.burst_s,
+            totals.others,
         )
     return RunningTotals(
         *counted, *by_verdict, *disk_state.throttled_s, *_slow_totals(totals.slow)

@@ -67,6 +67,10 @@ class Summary(NamedTuple):
     """None if the disk was not slow."""
     compared_s: float = 0.0
     """Time in which it was known which latency is promised or usual."""
+    requests: float = 0.0
+    """Reads and writes completed, as the kernel counts."""
+    others: float = 0.0
+    """Operations of an NFS mount that are neither reads nor writes."""
 
 
 _ORDER = tuple(product(LEVELS, LIMIT_KINDS))
@@ -108,6 +112,8 @@ def summary_of_slots(
         latency_s=whole.latency_s,
         slow=_slow_part(slots),
         compared_s=whole.totals.slow_compared,
+        requests=whole.requests,
+        others=whole.totals.others,
     )
 
 

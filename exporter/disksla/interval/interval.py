@@ -64,6 +64,8 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     """Discards that completed; they are among the requests in flight."""
     inflight_before: int = 0
     """Requests in flight at the start."""
+    others: int = 0
+    """Operations of an NFS mount that are neither reads nor writes: metadata, locks, commits."""
 
     def beside(self, other: "Interval") -> "Interval":
         """Return the I/O of this disk and of another in the same time as one."""
@@ -177,7 +179,7 @@ def summed(windows: Sequence[Interval]) -> Interval:
     """Return intervals that follow each other as one."""
     seconds = 0.0
     reads = writes = read_bytes = written_bytes = 0
-    flushes = flush_ms = excluded_flushes = busy_ms = discards = 0
+    flushes = flush_ms = excluded_flushes = busy_ms = discards = others = 0
     read_ms: int | None = 0
     write_ms: int | None = 0
     is_exact = True
@@ -195,6 +197,7 @@ def summed(windows: Sequence[Interval]) -> Interval:
         excluded_flushes += each.excluded_flushes
         busy_ms += each.busy_ms
         discards += each.discards
+        others += each.others
     return Interval(
         end_s=windows[-1].end_s,
         seconds=seconds,
@@ -212,6 +215,7 @@ def summed(windows: Sequence[Interval]) -> Interval:
         busy_ms=busy_ms,
         discards=discards,
         inflight_before=windows[0].inflight_before,
+        others=others,
     )
 
 

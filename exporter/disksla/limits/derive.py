@@ -119,6 +119,7 @@ def _limits(
     return msgspec.structs.replace(
         limits,
         shared_by=terms.shared_by,
+        relief=terms.relief,
         client=_client_limits(terms, size_bytes),
         write_latency_s=latency.write_seconds if latency else None,
         latency_time_share=latency.time_share if latency else None,

@@ -166,6 +166,8 @@ class Limits(msgspec.Struct, frozen=True):
     shared_by: str | None = None
     """Who shares the limits of a network file storage; None for a disk. What one of them is served
     below a limit proves nothing."""
+    relief: str | None = None
+    """What helps where credits are used up, as a sentence."""
     client: "Limits | None" = None
     """What one client of a network file storage may get; None if that is not stated."""
     one_unit: OneUnit | None = None

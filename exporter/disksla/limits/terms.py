@@ -191,6 +191,8 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """`machine`: all disks of the type on a machine together have the limit of their size."""
     shared_by: Text | None = None
     """Who shares the limits, of a network file storage; None for disks."""
+    relief: LongText | None = None
+    """What helps where credits are used up, as a sentence; None if it is not stated."""
     client: ClientLimits | None = None
     allocation_unit_bytes: Bytes | None = None
     """Of a type without limits; rules have it otherwise."""

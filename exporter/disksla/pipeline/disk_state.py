@@ -19,7 +19,7 @@ from disksla.pipeline.assessment import (
     credits_at_last_sample,
 )
 from disksla.pipeline.counted_writes import DataWrites
-from disksla.pipeline.mount_sample import MountState, first_state, with_inflight
+from disksla.pipeline.mount_sample import MountState, first_state, with_operations
 from disksla.pipeline.odd_counters import more_never_done, why_impossible, without_never_done
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.totals import DiskTotals
@@ -317,7 +317,7 @@ def read_mount(
     if problem is not None:
         sample = _rebased(disk_state, context, counters, 0, "malformed")
         return msgspec.structs.replace(sample, problem=problem)
-    interval = with_inflight(interval, last, mount)
+    interval = with_operations(interval, last, mount)
     active = interval.inflight > 0 or counters != before
     return Sample(disk_state, active, interval, counters, interval.inflight)
 

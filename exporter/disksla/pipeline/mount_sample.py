@@ -63,8 +63,8 @@ def first_state(reading: MountReading, now_s: float) -> MountState:
     return MountState(reading, reading.on_wire, now_s)
 
 
-def with_inflight(interval: Interval, before: MountState, now: MountState) -> Interval:
-    """Return an interval of a mount with the requests in flight, and how long there were any."""
+def with_operations(interval: Interval, before: MountState, now: MountState) -> Interval:
+    """Return an interval of a mount with other operations, and with the requests in flight."""
     took_s = interval.took_s
     if interval.requests:
         in_flight = round(took_s / interval.seconds) if interval.seconds else 0
@@ -75,4 +75,5 @@ def with_inflight(interval: Interval, before: MountState, now: MountState) -> In
     else:
         in_flight = now.in_flight
     busy_ms = round(1000 * min(took_s, interval.seconds))
-    return msgspec.structs.replace(interval, inflight=in_flight, busy_ms=busy_ms)
+    others = max(0, now.reading.besides_data - before.reading.besides_data)
+    return msgspec.structs.replace(interval, inflight=in_flight, busy_ms=busy_ms, others=others)

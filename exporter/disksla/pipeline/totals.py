@@ -115,12 +115,14 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     complete_to: AssessedTime = AssessedTime()
     """Assessed time that these totals include."""
     undecided: Undecided = NONE_UNDECIDED
-    """Windows that are counted in `least_writes` and `most_writes` only."""
+    """Windows of which only `least_writes`, `most_writes` and `others` are counted."""
     slow: SlowTotals = SlowTotals()
     least_writes: int = 0
     """Data writes at least and at most; the same where they are counted exactly, and without
     flushes. They are at least as many only where no flushes are merged (`Interval`)."""
     most_writes: int = 0
+    others: int = 0
+    """Operations of an NFS mount that are neither reads nor writes."""
 
     def with_idle_until(self, assessed: AssessedTime, now_s: float) -> "DiskTotals":
         """Add the windows since `complete_to`, in all of which the disk was idle."""
@@ -160,6 +162,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
                 complete_to=assessed,
                 least_writes=least_writes,
                 most_writes=most_writes,
+                others=self.others + interval.others,
             )
         totals, windows, host = self, (*self.undecided.windows, interval), self.undecided.host
         if verdicts:
@@ -172,6 +175,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
             undecided=Undecided(windows, host),
             least_writes=least_writes,
             most_writes=most_writes,
+            others=self.others + interval.others,
         )
 
     def with_undecided(self, limits: Limits) -> "DiskTotals":

@@ -105,6 +105,11 @@ class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
         return tuple(int(value) for key, value in values.items() if key not in _OF_CONNECTIONS)
 
     @property
+    def besides_data(self) -> int:
+        """Operations that are neither reads nor writes."""
+        return self.others + self.commits
+
+    @property
     def counters(self) -> CounterValues:
         """The counters in the order of /proc/diskstats; None where there is no such counter.
 

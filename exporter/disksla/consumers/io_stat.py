@@ -175,27 +175,25 @@ class IoStatReader:
         if now_s < self._scanned_s + (_SCAN_EVERY_S if is_busy else _SCAN_IDLE_S):
             return
         hierarchy = find_hierarchy(self._sysfs)
-        if hierarchy.why_not != (self._hierarchy and self._hierarchy.why_not):
-            self._post(ConsumerReading(why_not=hierarchy.why_not or ""))
-            log.info(
-                "consumers of disks",
-                extra=fields(known=not hierarchy.why_not, err=hierarchy.why_not),
-            )
-        self._hierarchy = hierarchy
-        known, self._root = self.groups.tree, None if hierarchy.why_not else hierarchy.root
-        root = hierarchy.root if self.are_names_wanted else self._root
-        if root is None:
-            self._scanned_s = now_s
-        elif self.groups.scan(root):
-            self._scanned_s = now_s
-            if self._root is not None:
-                self._found(self._root, self.groups.tree, known)
+        known = self.groups.tree
+        root = hierarchy.root if self.are_names_wanted or not hierarchy.why_not else None
+        if root is not None and not self.groups.scan(root):
+            return
+        self._scanned_s = now_s
+        why_not = hierarchy.why_not or _too_many(self.groups.tree)
+        if why_not != (self._hierarchy and self._hierarchy.why_not):
+            self._post(ConsumerReading(why_not=why_not or ""))
+            log.info("consumers of disks", extra=fields(known=not why_not, err=why_not))
+        self._hierarchy = hierarchy._replace(why_not=why_not)
+        self._root = None if why_not else hierarchy.root
+        if self._root is not None:
+            self._found(self._root, self.groups.tree, known)
 
     def _found(self, root: Path, tree: GroupTree, known: GroupTree) -> None:
         """Keep which groups are to be read; `known` are those of the scan before."""
         if tree.root is None:
             return
-        leaves = tree.leaves(_most_read())
+        leaves = tree.leaves(min(MOST_READ, _most_open()))
         self._say_if_merged(sum(map(bool, (tree.with_io(leaf.id) for leaf in leaves))))
         inner = {group.id: group for leaf in leaves for group in tree.above(leaf)}
         self._limited = self._with_limits(root, [*leaves, *inner.values()])
@@ -242,6 +240,13 @@ class IoStatReader:
         self._before, self._debts = None, {}
 
 
-def _most_read() -> int:
+def _too_many(tree: GroupTree) -> str | None:
+    """Return that not all groups below the root can be read, without which nothing is known."""
+    tops, most = len(tree.tops), _most_open()
+    why = f"found {tops} control groups below the root; expected at most {most}; raise LimitNOFILE"
+    return why if tops > most else None
+
+
+def _most_open() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return min(MOST_READ, int(_DESCRIPTOR_SHARE * soft))
+    return int(_DESCRIPTOR_SHARE * soft)

@@ -11,6 +11,11 @@ ID = "0123456789ab" + "cd" * 26
 UID = "7d9f1c2e-0a1b-4c3d-8e5f-001122334455"
 
 
+TREES = sorted((Path(__file__).parent / "trees").glob("*.txt"))
+"""Groups of machines as they were published, with the consumer that each is: the first lines of a
+file say where. `log` is a link of kubelet in /var/log/containers."""
+
+
 class Clock:
     """A clock that tests set."""
 
@@ -89,6 +94,23 @@ def test_names_by_the_inode_of_the_directory(tmp_path: Path) -> None:
     assert groups.name_of(cron) == "cron.service"
     assert groups.name_of((tree.root / pod).stat().st_ino) == "shop/checkout-7d9f/app"
     assert groups.name_of(tree.root.stat().st_ino) == "kernel"
+
+
+@pytest.mark.parametrize("path", TREES, ids=lambda path: path.stem)
+def test_names_of_the_groups_of_machines(path: Path, tmp_path: Path) -> None:
+    lines = [line for line in path.read_text("ascii").splitlines() if not line.startswith("#")]
+    links = [line.removeprefix("log ") for line in lines if line.startswith("log ")]
+    consumers = dict(line.split(" = ") for line in lines if line.startswith("/"))
+    tree = CgroupTree(tmp_path)
+    tree.make(*(group.removeprefix("/") for group in consumers))
+    logs = tmp_path / "var/log/containers"
+    logs.mkdir(parents=True)
+    for link in links:
+        (logs / link).symlink_to("/nonexistent")
+    groups = Groups(tree.roots, Clock())
+    assert groups.scan(tree.root)
+    inodes = {group: Path(f"{tree.root}{group}").stat().st_ino for group in consumers}
+    assert {group: groups.name_of(inode) for group, inode in inodes.items()} == consumers
 
 
 def test_names_of_groups_that_ended_are_remembered_for_an_hour(tmp_path: Path) -> None:

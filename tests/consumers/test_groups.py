@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.consumers.groups import Groups, find_hierarchy
+from disksla.consumers.groups import Groups, Hierarchy, find_hierarchy
 from support.cgroup_tree import CgroupTree
 
 ID = "0123456789ab" + "cd" * 26
@@ -28,23 +28,25 @@ class Clock:
 
 def test_io_is_counted_where_its_controller_is_on(tmp_path: Path) -> None:
     tree = CgroupTree(tmp_path)
-    assert find_hierarchy(tmp_path) == (tree.root, None)
+    assert find_hierarchy(tmp_path) == Hierarchy(tree.root)
 
 
 def test_io_is_off_by_default(tmp_path: Path) -> None:
     tree = CgroupTree(tmp_path)
     (tree.root / "cgroup.subtree_control").write_text("memory pids\n")
-    root, why_not = find_hierarchy(tmp_path)
-    assert root == tree.root
-    assert why_not is not None
-    assert why_not.startswith("the controller io of the control groups is off; IOAccounting=yes")
+    found = find_hierarchy(tmp_path)
+    assert found.root == tree.root
+    assert found.why_not is not None
+    assert found.why_not.startswith(
+        "the controller io of the control groups is off; IOAccounting=yes"
+    )
 
 
 def test_groups_of_a_container_are_not_those_of_the_machine(tmp_path: Path) -> None:
     tree = CgroupTree(tmp_path)
     (tree.root / "cgroup.type").write_text("domain\n")
     why_not = f"{tree.root} has the groups of a container only; mount that of the host there"
-    assert find_hierarchy(tmp_path) == (None, why_not)
+    assert find_hierarchy(tmp_path) == Hierarchy(None, why_not)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_io_of_a_hybrid_hierarchy_may_be_with_v2(tmp_path: Path) -> None:
     unified.mkdir(parents=True)
     for name in ("cgroup.controllers", "cgroup.subtree_control"):
         (unified / name).write_text("io\n")
-    assert find_hierarchy(tmp_path) == (unified, None)
+    assert find_hierarchy(tmp_path) == Hierarchy(unified)
 
 
 def test_names_by_the_inode_of_the_directory(tmp_path: Path) -> None:

@@ -85,12 +85,33 @@ def test_groups_of_samples_have_names_without_the_controller_io(tmp_path: Path) 
     (top / "cgroup.subtree_control").write_text("cpu memory\n")
     reader = IoStatReader(Roots(sysfs=tmp_path), lambda _: None, lambda: [DISK])
     reader.read()
-    assert reader.groups.name_of(group.stat().st_ino) is None
+    assert reader.name_of(group.stat().st_ino) is None
     reader.are_names_wanted = True
     reader.scan_soon()
     reader.read()
-    assert reader.groups.name_of(group.stat().st_ino) == "postgresql.service"
+    assert reader.name_of(group.stat().st_ino) == "postgresql.service"
     assert not reader.is_reading
+
+
+@pytest.mark.parametrize("has_io", [False, True], ids=["v1", "hybrid"])
+def test_samples_name_groups_of_perf_event_where_that_is_of_cgroup_v1(
+    tmp_path: Path, has_io: bool
+) -> None:
+    """Docker and kubelet make groups there, and systemd none: its units are in the root."""
+    top = tmp_path / "fs" / "cgroup"
+    container = top / "perf_event" / "docker" / f"0123456789ab{'cd' * 26}"
+    container.mkdir(parents=True)
+    (top / "perf_event" / "release_agent").touch()
+    unit = top / "unified" / "system.slice" / "postgresql.service"
+    unit.mkdir(parents=True)
+    for name in ("cgroup.controllers", "cgroup.subtree_control"):
+        (top / "unified" / name).write_text("io\n" if has_io else "")
+    reader = IoStatReader(Roots(sysfs=tmp_path), lambda _: None, lambda: [DISK])
+    reader.are_names_wanted = True
+    reader.read()
+    assert reader.name_of(container.stat().st_ino) == "docker 0123456789ab"
+    assert reader.name_of((top / "perf_event").stat().st_ino) == ""
+    assert [reader.name_of(each.stat().st_ino) for each in (top / "unified", unit)] == [None] * 2
 
 
 def test_the_thread_reads_until_it_is_stopped_whatever_fails(

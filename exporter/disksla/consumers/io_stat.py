@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from disksla.consumers.consumption import ConsumerReading, Consumption, WatchedDisk
+from disksla.consumers.consumption import KERNEL, ConsumerReading, Consumption, WatchedDisk
 from disksla.consumers.group_tree import Group, GroupTree
 from disksla.consumers.groups import Groups, Hierarchy, find_hierarchy
 from disksla.consumers.io_files import parse_io_max
@@ -63,6 +63,8 @@ class IoStatReader:
     ) -> None:
         """Prepare to read; `watched` returns the monitored disks that have I/O now."""
         self.groups = Groups(roots, now)
+        self._sampled = Groups(roots, now)
+        """Those of samples, where they are in another hierarchy."""
         self.are_names_wanted = False
         """Whether groups are found although the controller `io` is off: samples have their ids."""
         self._sysfs = roots.sysfs
@@ -100,6 +102,16 @@ class IoStatReader:
     def is_reading(self) -> bool:
         """Whether there are groups with the controller `io`."""
         return self._root is not None
+
+    def name_of(self, group: int) -> str | None:
+        """Return the consumer of a group that samples name; None if it is not known.
+
+        The root of cgroup v1 has no name: all units of systemd are there, not only the kernel.
+        """
+        if self._hierarchy is None or self._hierarchy.sampled is None:
+            return self.groups.name_of(group)
+        name = self._sampled.name_of(group)
+        return "" if name == KERNEL else name
 
     def scan_soon(self) -> None:
         """Find the groups anew at the next reading: one that is not known uses a disk."""
@@ -175,6 +187,8 @@ class IoStatReader:
         if now_s < self._scanned_s + (_SCAN_EVERY_S if is_busy else _SCAN_IDLE_S):
             return
         hierarchy = find_hierarchy(self._sysfs)
+        if self.are_names_wanted and hierarchy.sampled is not None:
+            self._sampled.scan(hierarchy.sampled)
         known = self.groups.tree
         root = hierarchy.root if self.are_names_wanted or not hierarchy.why_not else None
         if root is not None and not self.groups.scan(root):

@@ -166,14 +166,13 @@ class ConsumerReaders:
     def names(self, group: int, comm: str) -> tuple[str, str]:
         """Return the consumer and the program of a sample.
 
-        Of a group that is not known, as on cgroup v1, the program stands for the consumer.
+        Of a group that has no name, the program stands for the consumer.
         """
         program = program_of(comm)
-        name = self._io_stat.groups.name_of(group)
+        name = self._io_stat.name_of(group)
         if name is None:
             self._io_stat.scan_soon()
-            name = f"program {program}" if program else UNATTRIBUTED
-        return name, program
+        return name or (f"program {program}" if program else UNATTRIBUTED), program
 
 
 def _number(disk: WatchedDisk) -> tuple[int, int]:

@@ -47,7 +47,8 @@ class ConsumerReaders:
         self._counted = (0, 0)
         self._since_s: float | None = None
         """When what is sampled and not posted yet begins; None while nothing is sampled."""
-        self._busy_s = -BUSY_FOR_S
+        self._busy_s: dict[str, float] = {}
+        """When each disk was busy last, by name."""
         self._numbers = roots.sysfs / "dev" / "block"
         self._sampled: dict[str, tuple[int, int]] = {}
         """The disks that had I/O, and are still there."""
@@ -101,9 +102,11 @@ class ConsumerReaders:
             self.sampler.fail(error)
 
     def _read_requests(self, disks: list[WatchedDisk], now_s: float) -> None:
-        if any(disk.is_busy for disk in disks):
-            self._busy_s = now_s
-        if now_s - self._busy_s >= BUSY_FOR_S:
+        self._busy_s |= {disk.device: now_s for disk in disks if disk.is_busy}
+        self._busy_s = {
+            device: at_s for device, at_s in self._busy_s.items() if now_s - at_s < BUSY_FOR_S
+        }
+        if not self._busy_s:
             self.sampler.pause()
             self._since_s = None
             return
@@ -123,7 +126,8 @@ class ConsumerReaders:
         seconds = now_s - self._since_s
         if seconds >= POST_EVERY_S:
             self.sampler.adapt(self._counted, seconds)
-            self.post_requests(added(self._parts), seconds)
+            of_busy = (each for each in added(self._parts) if each.device in self._busy_s)
+            self.post_requests(tuple(of_busy), seconds)
             self._begin(now_s, self._open)
 
     def _begin(self, now_s: float | None, before: Open) -> None:

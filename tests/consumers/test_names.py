@@ -36,8 +36,13 @@ IN_KIND = f"/docker/{OTHER_ID}/kubelet.slice/kubelet-kubepods.slice/kubelet-kube
         ("/user.slice/user-1000.slice/session-3.scope", "session-3.scope"),
         (
             "/user.slice/user-1000.slice/user@1000.service/app.slice/app-editor.scope",
-            "app-editor.scope",
+            "user@1000.service/app-editor.scope",
         ),
+        (
+            "/user.slice/user-1000.slice/user@1000.service/app.slice/postgresql@15-main.service",
+            "user@1000.service/postgresql@15-main.service",
+        ),
+        ("/system.slice/job.service/cron.service", "job.service/cron.service"),
         ("/user.slice/user-1000.slice", "user-1000.slice"),
         ("/system.slice/nginx.service/workers", "nginx.service"),
         (f"/system.slice/docker-{ID}.scope", "docker 0123456789ab"),

@@ -249,9 +249,8 @@ def test_requests_are_posted_while_a_disk_is_busy(
 
     assert is_after_a_read(readers, lambda: bool(posted)), readers.sampler.why_not
     assert writes(tmp_path, "first", disk, 300).wait(PATIENCE_S) == 0
-    assert is_after_a_read(
-        readers, lambda: of_first() == (300, 300 * PAGE)
-    )  # io.stat has no bytes
+    # The bytes are of samples, too: there is no io.stat.
+    assert is_after_a_read(readers, lambda: of_first() == (300, 300 * PAGE))
     is_busy = False
     assert is_after_a_read(readers, lambda: not readers.is_sampling)
     assert writes(tmp_path, "first", disk, 100).wait(PATIENCE_S) == 0

@@ -39,6 +39,34 @@ def test_requests_are_counted_once(tmp_path: Path) -> None:
     assert end_s - begin_s == 1.0
 
 
+@pytest.mark.parametrize("is_limited", [False, True])
+def test_requests_of_a_disk_with_a_limited_group_are_those_of_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_limited: bool
+) -> None:
+    """What the kernel sends for such a group would be that of the kernel, by samples."""
+    monkeypatch.setattr("disksla.consumers.readers.POST_EVERY_S", 0.01)
+    monkeypatch.setattr("disksla.consumers.readers.SAMPLED_LATELY_S", 1e9)
+    tree, number = CgroupTree(tmp_path), iter(range(10**6))
+    tree.make("system.slice/a.service")
+    if is_limited:
+        tree.limit("system.slice/a.service", "wiops=50")
+    posted: list[ConsumerReading] = []
+
+    def watched() -> list[WatchedDisk]:
+        count = next(number)
+        tree.wrote(dict.fromkeys(("", "system.slice", "system.slice/a.service"), (count, count)))
+        return [WatchedDisk("vda", NUMBER, True, 0, 0, None)]
+
+    both = ConsumerReaders(tree.roots, no_events, posted.append, watched)
+    both.post_requests((SAMPLED,), 1.0)
+    both.start()
+    assert eventually(lambda: any(each.consumers for each in posted[1:]), 20.0)
+    both.stop()
+    found = [each for reading in posted[1:] for each in reading.consumers]
+    assert {each.consumer for each in found} == {"a.service"}
+    assert {each.requests is None for each in found} == {not is_limited}
+
+
 def test_without_io_stat_and_events_nothing_is_wrong(tmp_path: Path) -> None:
     posted: list[ConsumerReading] = []
     both = readers(tmp_path, posted)

@@ -126,8 +126,9 @@ class ConsumerReaders:
         seconds = now_s - self._since_s
         if seconds >= POST_EVERY_S:
             self.sampler.adapt(self._counted, seconds)
-            of_busy = (each for each in added(self._parts) if each.device in self._busy_s)
-            self.post_requests(tuple(of_busy), seconds)
+            shown = self._busy_s.keys() - self._io_stat.limited()
+            found = (each for each in added(self._parts) if each.device in shown)
+            self.post_requests(tuple(found), seconds)
             self._begin(now_s, self._open)
 
     def _begin(self, now_s: float | None, before: Open) -> None:
@@ -135,10 +136,17 @@ class ConsumerReaders:
         self._parts, self._counted = [], (0, 0)
 
     def post_by_group(self, reading: ConsumerReading) -> None:
-        """Post a reading of `io.stat`, without requests where samples have them."""
+        """Post a reading of `io.stat`, without requests where samples have them.
+
+        They have none of a disk at which a group has a limit of its own.
+        """
         sampled_s = self._sampled_s
         if sampled_s is not None and time.monotonic() - sampled_s < SAMPLED_LATELY_S:
-            without = (msgspec.structs.replace(each, requests=None) for each in reading.consumers)
+            limited = self._io_stat.limited()
+            without = (
+                each if each.device in limited else msgspec.structs.replace(each, requests=None)
+                for each in reading.consumers
+            )
             reading = msgspec.structs.replace(reading, consumers=tuple(without))
         self._post(reading)
 

@@ -76,7 +76,7 @@ def test_replay_says_who_used_a_disk(tmp_path: Path, capsys: Captured) -> None:
     assert f"vda was used while throttled or busy: {said}" in out
     assert main(["replay", "--json", str(file)]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [row["consumers"] for row in rows if row["consumers"]][-1] == [
+    assert [row["consumers"] for row in rows if "consumers" in row][-1] == [
         ["vda", "a.service", "x", 50.0, None],
         ["vda", "a.service", "y", 30.0, None],
         ["vda", "b.service", "", 20.0, 4096.0],

@@ -56,8 +56,8 @@ class WindowRecord(msgspec.Struct, frozen=True):
     """I/O-seconds that the reads and data writes took which completed in this window."""
     credits: tuple[CreditLevel, ...] = ()
     """Bounds and estimate of burst credits, by resource."""
-    consumers: tuple[Consumption, ...] = ()
-    """What consumers used of the disk so far, as metrics count it."""
+    consumers: tuple[Consumption, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What consumers used of the disk so far, as metrics count it; absent if not known."""
 
 
 def window_records(before: State, after: State) -> list[WindowRecord]:
@@ -181,5 +181,5 @@ def _with_present(
         ceiling_bytes_per_second=ceiling.bytes_per_second if ceiling else None,
         limiter_window_s=ceiling.window_s if ceiling else None,
         credits=account.levels(limits, recent[0]) if account is not None and recent else (),
-        consumers=disk_state.consumers.used(record.device),
+        consumers=disk_state.consumers.used(record.device) or msgspec.UNSET,
     )

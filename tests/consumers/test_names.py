@@ -42,7 +42,10 @@ IN_KIND = f"/docker/{OTHER_ID}/kubelet.slice/kubelet-kubepods.slice/kubelet-kube
             "/user.slice/user-1000.slice/user@1000.service/app.slice/postgresql@15-main.service",
             "user@1000.service/postgresql@15-main.service",
         ),
-        ("/system.slice/job.service/cron.service", "job.service/cron.service"),
+        (
+            "/machine.slice/systemd-nspawn@web.service/payload/system.slice/cron.service",
+            "systemd-nspawn@web.service/cron.service",
+        ),
         ("/user.slice/user-1000.slice", "user-1000.slice"),
         ("/system.slice/nginx.service/workers", "nginx.service"),
         (f"/system.slice/docker-{ID}.scope", "docker 0123456789ab"),

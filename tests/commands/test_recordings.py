@@ -56,6 +56,33 @@ def test_replay_json_has_a_record_of_each_window_that_is_decided(capsys: Capture
     assert [row["gap"] for row in rows if row["gap"]] == ["start", "start", "reset"]
 
 
+def test_replay_says_who_used_a_disk(tmp_path: Path, capsys: Captured) -> None:
+    lines = HOST.read_bytes().splitlines()
+    tick = json.loads(lines[3])
+    now_s = tick["clocks"]["monotonic_s"]
+    tick["watched_s"] = {"vda": [now_s - 1.0, now_s]}
+    tick["consumers"] = [
+        ["vda", "a.service", "x", 50.0, None],
+        ["vda", "a.service", "y", 30.0, None],
+        ["vda", "b.service", "", 20.0, None],
+        ["vda", "b.service", "", None, 4096.0],
+    ]
+    lines[3] = json.dumps(tick).encode()
+    file = tmp_path / "ticks.jsonl"
+    file.write_bytes(b"\n".join([*lines, b""]))
+    assert main(["replay", str(file)]) == 0
+    said = "by requests 80% a.service, 20% b.service; by bytes 100% b.service"
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"vda was used while throttled or busy: {said}" in out
+    assert main(["replay", "--json", str(file)]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["consumers"] for row in rows if "consumers" in row][-1] == [
+        ["vda", "a.service", "x", 50.0, None],
+        ["vda", "a.service", "y", 30.0, None],
+        ["vda", "b.service", "", 20.0, 4096.0],
+    ]
+
+
 def test_replay_reads_a_compressed_recording(tmp_path: Path, capsys: Captured) -> None:
     compressed = tmp_path / "ticks.jsonl.gz"
     compressed.write_bytes(gzip.compress(HOST.read_bytes()))

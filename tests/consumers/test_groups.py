@@ -4,11 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from disksla.consumers.groups import Groups, find_hierarchy
+from disksla.consumers.groups import Groups, Hierarchy, find_hierarchy
 from support.cgroup_tree import CgroupTree
 
 ID = "0123456789ab" + "cd" * 26
 UID = "7d9f1c2e-0a1b-4c3d-8e5f-001122334455"
+
+
+TREES = sorted((Path(__file__).parent / "trees").glob("*.txt"))
+"""Groups of machines as they were published, with the consumer that each is: the first lines of a
+file say where. `log` is a link of kubelet in /var/log/containers."""
 
 
 class Clock:
@@ -23,23 +28,25 @@ class Clock:
 
 def test_io_is_counted_where_its_controller_is_on(tmp_path: Path) -> None:
     tree = CgroupTree(tmp_path)
-    assert find_hierarchy(tmp_path) == (tree.root, None)
+    assert find_hierarchy(tmp_path) == Hierarchy(tree.root)
 
 
 def test_io_is_off_by_default(tmp_path: Path) -> None:
     tree = CgroupTree(tmp_path)
     (tree.root / "cgroup.subtree_control").write_text("memory pids\n")
-    root, why_not = find_hierarchy(tmp_path)
-    assert root == tree.root
-    assert why_not is not None
-    assert why_not.startswith("the controller io of the control groups is off; IOAccounting=yes")
+    found = find_hierarchy(tmp_path)
+    assert found.root == tree.root
+    assert found.why_not is not None
+    assert found.why_not.startswith(
+        "the controller io of the control groups is off; IOAccounting=yes"
+    )
 
 
 def test_groups_of_a_container_are_not_those_of_the_machine(tmp_path: Path) -> None:
     tree = CgroupTree(tmp_path)
     (tree.root / "cgroup.type").write_text("domain\n")
     why_not = f"{tree.root} has the groups of a container only; mount that of the host there"
-    assert find_hierarchy(tmp_path) == (None, why_not)
+    assert find_hierarchy(tmp_path) == Hierarchy(None, why_not)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +79,7 @@ def test_io_of_a_hybrid_hierarchy_may_be_with_v2(tmp_path: Path) -> None:
     unified.mkdir(parents=True)
     for name in ("cgroup.controllers", "cgroup.subtree_control"):
         (unified / name).write_text("io\n")
-    assert find_hierarchy(tmp_path) == (unified, None)
+    assert find_hierarchy(tmp_path) == Hierarchy(unified)
 
 
 def test_names_by_the_inode_of_the_directory(tmp_path: Path) -> None:
@@ -89,6 +96,23 @@ def test_names_by_the_inode_of_the_directory(tmp_path: Path) -> None:
     assert groups.name_of(cron) == "cron.service"
     assert groups.name_of((tree.root / pod).stat().st_ino) == "shop/checkout-7d9f/app"
     assert groups.name_of(tree.root.stat().st_ino) == "kernel"
+
+
+@pytest.mark.parametrize("path", TREES, ids=lambda path: path.stem)
+def test_names_of_the_groups_of_machines(path: Path, tmp_path: Path) -> None:
+    lines = [line for line in path.read_text("ascii").splitlines() if not line.startswith("#")]
+    links = [line.removeprefix("log ") for line in lines if line.startswith("log ")]
+    consumers = dict(line.split(" = ") for line in lines if line.startswith("/"))
+    tree = CgroupTree(tmp_path)
+    tree.make(*(group.removeprefix("/") for group in consumers))
+    logs = tmp_path / "var/log/containers"
+    logs.mkdir(parents=True)
+    for link in links:
+        (logs / link).symlink_to("/nonexistent")
+    groups = Groups(tree.roots, Clock())
+    assert groups.scan(tree.root)
+    inodes = {group: Path(f"{tree.root}{group}").stat().st_ino for group in consumers}
+    assert {group: groups.name_of(inode) for group, inode in inodes.items()} == consumers
 
 
 def test_names_of_groups_that_ended_are_remembered_for_an_hour(tmp_path: Path) -> None:

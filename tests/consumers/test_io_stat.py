@@ -1,6 +1,9 @@
 """The reader of `io.stat`: what it posts of a tree of groups, and what bad input gets."""
 
+import errno
 import logging
+import os
+import stat
 import subprocess
 from pathlib import Path
 
@@ -115,6 +118,29 @@ def test_a_group_that_dies_while_it_is_read_is_left_out(machine: Machine) -> Non
     ]
 
 
+def test_a_group_that_dies_while_it_is_opened_is_left_out(machine: Machine) -> None:
+    """The kernel says that the device does not exist, as it does of one without a driver."""
+    file = machine.tree.root / B / "io.stat"
+    file.unlink()
+    code: int | None = 0
+    try:
+        os.mknod(file, stat.S_IFCHR, os.makedev(10, 254))
+        os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))
+    except OSError as error:
+        code = error.errno
+    if code != errno.ENODEV:
+        pytest.skip("NOT TESTED: needs root, and a device without a driver")
+    machine.second(root=(0, 0), top=(0, 0), a=(0, 0))
+    found = machine.second(root=(900, 9), top=(900, 9), a=(500, 5))
+    assert [(each.consumer, each.bytes) for each in found] == [
+        ("a.service", 500),
+        ("unattributed", 400),
+    ]
+    health = machine.reader.health
+    assert health is not None
+    assert health.errors == 0
+
+
 def test_a_text_that_is_another_is_counted_and_said_once(
     machine: Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -191,6 +217,18 @@ def test_a_group_at_its_own_limit_is_posted_though_the_disk_is_not_busy(machine:
     assert machine.posted[-1] == ConsumerReading(
         own_limits=(OwnLimit("vda", "a.service", "writes", 50.0),)
     )
+
+
+def test_more_groups_below_the_root_than_can_be_opened_are_said(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without all of them, what they do would be that of the kernel."""
+    monkeypatch.setattr("disksla.consumers.io_stat._DESCRIPTOR_SHARE", 0.0)
+    for second in range(3):
+        assert machine.second(root=(900 * second, 9), top=(900 * second, 9)) == []
+    why_not = "found 1 control groups below the root; expected at most 0; raise LimitNOFILE"
+    assert machine.posted == [ConsumerReading(why_not=why_not)]
+    assert machine.reader.health is None
 
 
 def test_too_many_groups_are_named_by_that_above_and_it_is_said_once(

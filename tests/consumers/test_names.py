@@ -36,7 +36,15 @@ IN_KIND = f"/docker/{OTHER_ID}/kubelet.slice/kubelet-kubepods.slice/kubelet-kube
         ("/user.slice/user-1000.slice/session-3.scope", "session-3.scope"),
         (
             "/user.slice/user-1000.slice/user@1000.service/app.slice/app-editor.scope",
-            "app-editor.scope",
+            "user@1000.service/app-editor.scope",
+        ),
+        (
+            "/user.slice/user-1000.slice/user@1000.service/app.slice/postgresql@15-main.service",
+            "user@1000.service/postgresql@15-main.service",
+        ),
+        (
+            "/machine.slice/systemd-nspawn@web.service/payload/system.slice/cron.service",
+            "systemd-nspawn@web.service/cron.service",
         ),
         ("/user.slice/user-1000.slice", "user-1000.slice"),
         ("/system.slice/nginx.service/workers", "nginx.service"),

@@ -39,6 +39,34 @@ def test_requests_are_counted_once(tmp_path: Path) -> None:
     assert end_s - begin_s == 1.0
 
 
+@pytest.mark.parametrize("is_limited", [False, True])
+def test_requests_of_a_disk_with_a_limited_group_are_those_of_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_limited: bool
+) -> None:
+    """What the kernel sends for such a group would be that of the kernel, by samples."""
+    monkeypatch.setattr("disksla.consumers.readers.POST_EVERY_S", 0.01)
+    monkeypatch.setattr("disksla.consumers.readers.SAMPLED_LATELY_S", 1e9)
+    tree, number = CgroupTree(tmp_path), iter(range(10**6))
+    tree.make("system.slice/a.service")
+    if is_limited:
+        tree.limit("system.slice/a.service", "wiops=50")
+    posted: list[ConsumerReading] = []
+
+    def watched() -> list[WatchedDisk]:
+        count = next(number)
+        tree.wrote(dict.fromkeys(("", "system.slice", "system.slice/a.service"), (count, count)))
+        return [WatchedDisk("vda", NUMBER, True, 0, 0, None)]
+
+    both = ConsumerReaders(tree.roots, no_events, posted.append, watched)
+    both.post_requests((SAMPLED,), 1.0)
+    both.start()
+    assert eventually(lambda: any(each.consumers for each in posted[1:]), 20.0)
+    both.stop()
+    found = [each for reading in posted[1:] for each in reading.consumers]
+    assert {each.consumer for each in found} == {"a.service"}
+    assert {each.requests is None for each in found} == {not is_limited}
+
+
 def test_without_io_stat_and_events_nothing_is_wrong(tmp_path: Path) -> None:
     posted: list[ConsumerReading] = []
     both = readers(tmp_path, posted)
@@ -85,12 +113,33 @@ def test_groups_of_samples_have_names_without_the_controller_io(tmp_path: Path) 
     (top / "cgroup.subtree_control").write_text("cpu memory\n")
     reader = IoStatReader(Roots(sysfs=tmp_path), lambda _: None, lambda: [DISK])
     reader.read()
-    assert reader.groups.name_of(group.stat().st_ino) is None
+    assert reader.name_of(group.stat().st_ino) is None
     reader.are_names_wanted = True
     reader.scan_soon()
     reader.read()
-    assert reader.groups.name_of(group.stat().st_ino) == "postgresql.service"
+    assert reader.name_of(group.stat().st_ino) == "postgresql.service"
     assert not reader.is_reading
+
+
+@pytest.mark.parametrize("has_io", [False, True], ids=["v1", "hybrid"])
+def test_samples_name_groups_of_perf_event_where_that_is_of_cgroup_v1(
+    tmp_path: Path, has_io: bool
+) -> None:
+    """Docker and kubelet make groups there, and systemd none: its units are in the root."""
+    top = tmp_path / "fs" / "cgroup"
+    container = top / "perf_event" / "docker" / f"0123456789ab{'cd' * 26}"
+    container.mkdir(parents=True)
+    (top / "perf_event" / "release_agent").touch()
+    unit = top / "unified" / "system.slice" / "postgresql.service"
+    unit.mkdir(parents=True)
+    for name in ("cgroup.controllers", "cgroup.subtree_control"):
+        (top / "unified" / name).write_text("io\n" if has_io else "")
+    reader = IoStatReader(Roots(sysfs=tmp_path), lambda _: None, lambda: [DISK])
+    reader.are_names_wanted = True
+    reader.read()
+    assert reader.name_of(container.stat().st_ino) == "docker 0123456789ab"
+    assert reader.name_of((top / "perf_event").stat().st_ino) == ""
+    assert [reader.name_of(each.stat().st_ino) for each in (top / "unified", unit)] == [None] * 2
 
 
 def test_the_thread_reads_until_it_is_stopped_whatever_fails(

@@ -219,6 +219,16 @@ def test_kernel_takes_the_filter_of_the_most_disks(roots: Roots) -> None:
     close_all([open_sampler(0, EventFiles(roots).tracepoint(REQUESTED).number, text)])
 
 
+def is_after_a_read(readers: ConsumerReaders, condition: Callable[[], bool]) -> bool:
+    """Return whether a condition holds after a reading, at last."""
+
+    def read() -> bool:
+        readers.read_requests()
+        return condition()
+
+    return eventually(read, PATIENCE_S)
+
+
 def test_requests_are_posted_while_a_disk_is_busy(
     roots: Roots, disk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,28 +243,51 @@ def test_requests_are_posted_while_a_disk_is_busy(
         lambda: [WatchedDisk(disk, f"{os.major(number)}:{os.minor(number)}", is_busy, 0, 0, None)],
     )
 
-    def is_after_a_read(condition: Callable[[], bool]) -> bool:
-        def read() -> bool:
-            readers.read_requests()
-            return condition()
-
-        return eventually(read, PATIENCE_S)
-
     def of_first() -> tuple[float, float]:
         used = [each for part in posted for each in part.consumers if each.program == "first"]
         return sum(each.requests or 0 for each in used), sum(each.bytes or 0 for each in used)
 
-    assert is_after_a_read(lambda: bool(posted)), readers.sampler.why_not
+    assert is_after_a_read(readers, lambda: bool(posted)), readers.sampler.why_not
     assert writes(tmp_path, "first", disk, 300).wait(PATIENCE_S) == 0
-    assert is_after_a_read(lambda: of_first() == (300, 300 * PAGE))  # io.stat has no bytes
+    # The bytes are of samples, too: there is no io.stat.
+    assert is_after_a_read(readers, lambda: of_first() == (300, 300 * PAGE))
     is_busy = False
-    assert is_after_a_read(lambda: not readers.is_sampling)
+    assert is_after_a_read(readers, lambda: not readers.is_sampling)
     assert writes(tmp_path, "first", disk, 100).wait(PATIENCE_S) == 0
     is_busy = True
     before = len(posted)
-    assert is_after_a_read(lambda: len(posted) > before + 1)
+    assert is_after_a_read(readers, lambda: len(posted) > before + 1)
     assert of_first() == (300, 300 * PAGE)
     readers.sampler.close()
+
+
+def test_of_a_disk_that_is_not_busy_nothing_is_posted(
+    roots: Roots, disk: str, tmp_path: Path
+) -> None:
+    """Its requests are sampled beside those of a busy one: events are of all disks."""
+    posted: list[ConsumerReading] = []
+    file = tmp_path / "idle"
+    file.write_bytes(bytes(4 * 2**20))
+    with attached(file, "--direct-io=on") as idle:
+        numbers = {each: Path(f"/dev/{each}").stat().st_rdev for each in (disk, idle)}
+        watched = [
+            WatchedDisk(each, f"{os.major(number)}:{os.minor(number)}", each == disk, 0, 0, None)
+            for each, number in numbers.items()
+        ]
+        opener = partial(open_events, helper=NO_HELPER, files=EventFiles(roots))
+        readers = ConsumerReaders(roots, opener, posted.append, lambda: watched)
+
+        def has_all() -> bool:
+            used = [each for part in posted for each in part.consumers]
+            return sum(each.requests or 0 for each in used if each.program == "second") == 30
+
+        assert is_after_a_read(readers, lambda: readers.is_sampling)
+        assert writes(tmp_path, "first", idle, 50).wait(PATIENCE_S) == 0
+        assert writes(tmp_path, "second", disk, 30).wait(PATIENCE_S) == 0
+        assert is_after_a_read(readers, has_all)
+        readers.sampler.close()
+    assert {device for part in posted for device in part.watched_s} == {disk}
+    assert {each.device for part in posted for each in part.consumers} == {disk}
 
 
 def test_records_of_an_unknown_kernel_are_counted_and_said_once(

@@ -1,6 +1,7 @@
 """`disksla open-events` and a daemon without privileges: what it gets, and what it cannot do."""
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -105,6 +106,30 @@ def test_helper_without_a_capability_says_why(roots: Roots, disk: str, tmp_path:
     assert "cannot open performance events: Permission denied; kernel.perf_event_paranoid is" in (
         line
     )
+
+
+WITHOUT_EVENTS = """
+import ctypes, os, struct, sys
+
+# seccomp: perf_event_open (298) returns EPERM (1).
+lines = [(0x20, 0, 0, 0), (0x15, 0, 1, 298), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
+program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+sock_filter = struct.pack("HxxxxxxP", len(lines), ctypes.addressof(program))
+assert libc.prctl(22, 2, sock_filter) == 0, ctypes.get_errno()
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="NOT TESTED: system call numbers")
+def test_helper_under_a_filter_of_system_calls_says_why(
+    roots: Roots, disk: str, tmp_path: Path
+) -> None:
+    with helping(roots, tmp_path, sys.executable, "-c", WITHOUT_EVENTS) as path:
+        (line,) = unprivileged(path, disk, "--refused")
+    expected = "Operation not permitted; a filter of system calls (seccomp) or a security module"
+    assert f"cannot open performance events: {expected}" in line
 
 
 @pytest.mark.parametrize("text", ["1:1", "nonsense"])

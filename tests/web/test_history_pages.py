@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from disksla.api.disks_document import DisksDocument, disks_document
 from disksla.config.settings import Settings
+from disksla.consumers import Consumption
 from disksla.history.history import History
 from disksla.history.packed_slots import PackedSlots
 from disksla.history.past import HistoryView
@@ -396,6 +397,20 @@ def test_disks_with_problems_are_named_and_come_first() -> None:
     assert ">No problem was seen in the last five minutes." in status_page(
         view(disk_view()), ABOUT, HistoryView(), FRAME
     )
+
+
+def test_who_used_a_throttled_disk_is_on_both_pages_and_names_are_escaped() -> None:
+    throttled, past = lived("iops-300-deep")
+    [disk] = throttled.disks
+    at_s = past.history.at_s or 0.0
+    found = (Consumption(DEVICE, "<b>.service", "rsync", requests=9.0),)
+    used = disk.consumers.plus((at_s - 5.0, at_s), found, is_throttled=True, may_be_named=None)
+    snapshot = msgspec.structs.replace(
+        throttled, disks=(msgspec.structs.replace(disk, consumers=used),)
+    )
+    said = "In the throttled 5 s, 100 % of its requests came from &lt;b&gt;.service (rsync)."
+    assert said in status_page(snapshot, ABOUT, past, FRAME)
+    assert said in (disk_page(snapshot, DEVICE, past, FRAME) or "")
 
 
 def test_many_disks_have_short_cards_and_are_not_all_named() -> None:

@@ -5,7 +5,7 @@ import contextlib
 import gzip
 import sys
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from io import BufferedReader
 from itertools import chain, pairwise
@@ -20,6 +20,7 @@ from disksla.commands._options import add_config_file
 from disksla.config import Configuration, SamplingSettings
 from disksla.config.settings_file import parse_text, read_configuration, with_terms_files
 from disksla.console import SafeConsole
+from disksla.consumers import ConsumerTotals
 from disksla.errors import DiskslaError
 from disksla.metrics import SnapshotCollector, make_registry
 from disksla.metrics.render import render_metrics
@@ -205,6 +206,22 @@ def _print_summary(first: State, last: State, periods: Sequence[_Period]) -> Non
             _shares(period.verdict_seconds),
         )
     console.print(table)
+    for period in periods:
+        if used := "; ".join(_used_by(period.end.consumers)):
+            console.print(f"{period.end.disk.name} was used while throttled or busy: {used}")
+
+
+def _used_by(consumers: ConsumerTotals) -> Iterator[str]:
+    """Yield the shares of the consumers of a disk, by requests and by bytes."""
+    for unit, sums in (("requests", consumers.requests.sums), ("bytes", consumers.bytes.sums)):
+        used = defaultdict[str, float](float)
+        for (consumer, _), amount in sums.items():
+            used[consumer] += amount
+        whole = sum(used.values())
+        greatest = sorted(used, key=used.__getitem__, reverse=True)
+        shares = [f"{used[each] / whole:.0%} {each}" for each in greatest if used[each]]
+        if shares:
+            yield f"by {unit} {', '.join(shares)}"
 
 
 def _shares(seconds: tuple[float, ...]) -> str:

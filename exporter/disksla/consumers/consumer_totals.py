@@ -204,6 +204,14 @@ class ConsumerTotals(msgspec.Struct, frozen=True, gc=False):
         held = (*others, Held(own, now_s))[-_MOST_HELD:]
         return msgspec.structs.replace(self, held=held)
 
+    def used(self, device: str) -> tuple[Consumption, ...]:
+        """Return what consumers used of the disk so far, as metrics count it."""
+        requests, transferred = self.requests.sums, self.bytes.sums
+        return tuple(
+            Consumption(device, *who, requests.get(who), transferred.get(who))
+            for who in sorted({*requests, *transferred})
+        )
+
     @property
     def names(self) -> frozenset[Who]:
         """Consumers that have series."""

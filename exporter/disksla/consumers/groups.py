@@ -30,11 +30,20 @@ class Hierarchy(NamedTuple):
 
     root: Path | None
     why_not: str | None = None
+    sampled: Path | None = None
+    """Where the groups of samples are, if not there: the hierarchy perf_event of cgroup v1."""
 
 
 def find_hierarchy(sysfs: Path) -> Hierarchy:
-    """Return the hierarchy that has the controller `io`."""
+    """Return the hierarchy that has the controller `io`, and that of samples."""
     top = sysfs / "fs" / "cgroup"
+    sampled = top / "perf_event"
+    found = _with_io(top)
+    is_apart = (sampled / "release_agent").exists()  # only at the root, and on cgroup v1
+    return found._replace(sampled=sampled if is_apart else None)
+
+
+def _with_io(top: Path) -> Hierarchy:
     for root in (top, top / "unified"):
         controllers = _read_words(root / "cgroup.controllers")
         if controllers is None:

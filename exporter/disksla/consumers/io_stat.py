@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from disksla.consumers.consumption import ConsumerReading, Consumption, WatchedDisk
+from disksla.consumers.consumption import KERNEL, ConsumerReading, Consumption, WatchedDisk
 from disksla.consumers.group_tree import Group, GroupTree
 from disksla.consumers.groups import Groups, Hierarchy, find_hierarchy
 from disksla.consumers.io_files import parse_io_max
@@ -63,6 +63,8 @@ class IoStatReader:
     ) -> None:
         """Prepare to read; `watched` returns the monitored disks that have I/O now."""
         self.groups = Groups(roots, now)
+        self._sampled = Groups(roots, now)
+        """Those of samples, where they are in another hierarchy."""
         self.are_names_wanted = False
         """Whether groups are found although the controller `io` is off: samples have their ids."""
         self._sysfs = roots.sysfs
@@ -101,6 +103,27 @@ class IoStatReader:
         """Whether there are groups with the controller `io`."""
         return self._root is not None
 
+    def limited(self) -> set[str]:
+        """Return the disks at which a group that is read has a limit of its own.
+
+        Samples do not say who uses them: the kernel sends requests of such a group itself when
+        their turn comes (71 % of those of eight writers, 10 % of one, measured on Linux 6.18).
+        """
+        if self._root is None:
+            return set()
+        numbers = {number for each in self._limited.values() for number in each.limits}
+        return {device for device, (disk, _) in self._with_io.items() if disk.number in numbers}
+
+    def name_of(self, group: int) -> str | None:
+        """Return the consumer of a group that samples name; None if it is not known.
+
+        The root of cgroup v1 has no name: all units of systemd are there, not only the kernel.
+        """
+        if self._hierarchy is None or self._hierarchy.sampled is None:
+            return self.groups.name_of(group)
+        name = self._sampled.name_of(group)
+        return "" if name == KERNEL else name
+
     def scan_soon(self) -> None:
         """Find the groups anew at the next reading: one that is not known uses a disk."""
         self._scanned_s = -_SCAN_IDLE_S
@@ -129,8 +152,7 @@ class IoStatReader:
         busy = {disk.device: disk for disk in disks if disk.device in self._busy_s}
         if disks:
             self._scan(now_s, is_busy=bool(busy))
-        limited = {number for each in self._limited.values() for number in each.limits}
-        if not (busy or any(disk.number in limited for disk in disks)) or self._root is None:
+        if self._root is None or not (busy or self.limited()):
             self.close()
             return None
         self._files.open(self._root, self._to_open)
@@ -175,27 +197,27 @@ class IoStatReader:
         if now_s < self._scanned_s + (_SCAN_EVERY_S if is_busy else _SCAN_IDLE_S):
             return
         hierarchy = find_hierarchy(self._sysfs)
-        if hierarchy.why_not != (self._hierarchy and self._hierarchy.why_not):
-            self._post(ConsumerReading(why_not=hierarchy.why_not or ""))
-            log.info(
-                "consumers of disks",
-                extra=fields(known=not hierarchy.why_not, err=hierarchy.why_not),
-            )
-        self._hierarchy = hierarchy
-        known, self._root = self.groups.tree, None if hierarchy.why_not else hierarchy.root
-        root = hierarchy.root if self.are_names_wanted else self._root
-        if root is None:
-            self._scanned_s = now_s
-        elif self.groups.scan(root):
-            self._scanned_s = now_s
-            if self._root is not None:
-                self._found(self._root, self.groups.tree, known)
+        if self.are_names_wanted and hierarchy.sampled is not None:
+            self._sampled.scan(hierarchy.sampled)
+        known = self.groups.tree
+        root = hierarchy.root if self.are_names_wanted or not hierarchy.why_not else None
+        if root is not None and not self.groups.scan(root):
+            return
+        self._scanned_s = now_s
+        why_not = hierarchy.why_not or _too_many(self.groups.tree)
+        if why_not != (self._hierarchy and self._hierarchy.why_not):
+            self._post(ConsumerReading(why_not=why_not or ""))
+            log.info("consumers of disks", extra=fields(known=not why_not, err=why_not))
+        self._hierarchy = hierarchy._replace(why_not=why_not)
+        self._root = None if why_not else hierarchy.root
+        if self._root is not None:
+            self._found(self._root, self.groups.tree, known)
 
     def _found(self, root: Path, tree: GroupTree, known: GroupTree) -> None:
         """Keep which groups are to be read; `known` are those of the scan before."""
         if tree.root is None:
             return
-        leaves = tree.leaves(_most_read())
+        leaves = tree.leaves(min(MOST_READ, _most_open()))
         self._say_if_merged(sum(map(bool, (tree.with_io(leaf.id) for leaf in leaves))))
         inner = {group.id: group for leaf in leaves for group in tree.above(leaf)}
         self._limited = self._with_limits(root, [*leaves, *inner.values()])
@@ -242,6 +264,13 @@ class IoStatReader:
         self._before, self._debts = None, {}
 
 
-def _most_read() -> int:
+def _too_many(tree: GroupTree) -> str | None:
+    """Return that not all groups below the root can be read, without which nothing is known."""
+    tops, most = len(tree.tops), _most_open()
+    why = f"found {tops} control groups below the root; expected at most {most}; raise LimitNOFILE"
+    return why if tops > most else None
+
+
+def _most_open() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return min(MOST_READ, int(_DESCRIPTOR_SHARE * soft))
+    return int(_DESCRIPTOR_SHARE * soft)

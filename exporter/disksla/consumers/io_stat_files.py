@@ -1,5 +1,6 @@
 """`io.stat` of control groups, kept open and read again and again."""
 
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +9,8 @@ from disksla.consumers.group_tree import Group
 from disksla.consumers.io_files import Amounts, parse_io_stat
 
 _MAX_BYTES = 65536
+_ENDED = {errno.ENOENT, errno.ENODEV}
+"""Of a group that has ended; the second while the kernel removes it (once in a million, 6.18)."""
 
 
 class IoStatFiles:
@@ -56,13 +59,13 @@ def _open(directory: str, group: int) -> int | None:
     """Open `io.stat` of a group; None if the group has ended, and another may have its path."""
     try:
         above = os.open(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-    except FileNotFoundError:
-        return None
-    try:
-        if os.fstat(above).st_ino != group:
+        try:
+            if os.fstat(above).st_ino != group:
+                return None
+            return os.open("io.stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=above)
+        finally:
+            os.close(above)
+    except OSError as error:
+        if error.errno in _ENDED:
             return None
-        return os.open("io.stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=above)
-    except FileNotFoundError:
-        return None
-    finally:
-        os.close(above)
+        raise

@@ -30,7 +30,7 @@ _NOT_IN_PROGRAMS = re.compile(r"[^A-Za-z0-9._:@/+-]")
 def consumer_of(path: str, pod_names: Mapping[str, str] | None = None) -> str:
     """Return whose group this is, by its path from the root of all groups.
 
-    The deepest match wins: a unit in a container has the container before it. The root has the
+    The deepest match wins: a unit in a container or in a unit has that before it. The root has the
     threads of the kernel. `pod_names` are those of `pod_names_of`.
     """
     parts = [part for part in path.split("/") if part]
@@ -71,9 +71,12 @@ def _pod(parts: Sequence[str]) -> str | None:
 
 
 def _unit(parts: Sequence[str]) -> str | None:
-    """Return the deepest unit of systemd; None without any."""
-    units = [part for part in parts if part.endswith(_UNITS)]
-    return units[-1].removeprefix("_") if units else None  # as systemd escapes some names
+    """Return the deepest unit of systemd, behind the unit that contains it; None without any.
+
+    Users name the units of their own manager: theirs must not pass for one of the system.
+    """
+    units = [part.removeprefix("_") for part in parts if part.endswith(_UNITS)]
+    return "/".join(dict.fromkeys((units[0], units[-1]))) if units else None
 
 
 def _shown(name: str) -> str:

@@ -47,7 +47,8 @@ class ConsumerReaders:
         self._counted = (0, 0)
         self._since_s: float | None = None
         """When what is sampled and not posted yet begins; None while nothing is sampled."""
-        self._busy_s = -BUSY_FOR_S
+        self._busy_s: dict[str, float] = {}
+        """When each disk was busy last, by name."""
         self._numbers = roots.sysfs / "dev" / "block"
         self._sampled: dict[str, tuple[int, int]] = {}
         """The disks that had I/O, and are still there."""
@@ -101,9 +102,11 @@ class ConsumerReaders:
             self.sampler.fail(error)
 
     def _read_requests(self, disks: list[WatchedDisk], now_s: float) -> None:
-        if any(disk.is_busy for disk in disks):
-            self._busy_s = now_s
-        if now_s - self._busy_s >= BUSY_FOR_S:
+        self._busy_s |= {disk.device: now_s for disk in disks if disk.is_busy}
+        self._busy_s = {
+            device: at_s for device, at_s in self._busy_s.items() if now_s - at_s < BUSY_FOR_S
+        }
+        if not self._busy_s:
             self.sampler.pause()
             self._since_s = None
             return
@@ -123,7 +126,9 @@ class ConsumerReaders:
         seconds = now_s - self._since_s
         if seconds >= POST_EVERY_S:
             self.sampler.adapt(self._counted, seconds)
-            self.post_requests(added(self._parts), seconds)
+            shown = self._busy_s.keys() - self._io_stat.limited()
+            found = (each for each in added(self._parts) if each.device in shown)
+            self.post_requests(tuple(found), seconds)
             self._begin(now_s, self._open)
 
     def _begin(self, now_s: float | None, before: Open) -> None:
@@ -131,10 +136,17 @@ class ConsumerReaders:
         self._parts, self._counted = [], (0, 0)
 
     def post_by_group(self, reading: ConsumerReading) -> None:
-        """Post a reading of `io.stat`, without requests where samples have them."""
+        """Post a reading of `io.stat`, without requests where samples have them.
+
+        They have none of a disk at which a group has a limit of its own.
+        """
         sampled_s = self._sampled_s
         if sampled_s is not None and time.monotonic() - sampled_s < SAMPLED_LATELY_S:
-            without = (msgspec.structs.replace(each, requests=None) for each in reading.consumers)
+            limited = self._io_stat.limited()
+            without = (
+                each if each.device in limited else msgspec.structs.replace(each, requests=None)
+                for each in reading.consumers
+            )
             reading = msgspec.structs.replace(reading, consumers=tuple(without))
         self._post(reading)
 
@@ -166,14 +178,13 @@ class ConsumerReaders:
     def names(self, group: int, comm: str) -> tuple[str, str]:
         """Return the consumer and the program of a sample.
 
-        Of a group that is not known, as on cgroup v1, the program stands for the consumer.
+        Of a group that has no name, the program stands for the consumer.
         """
         program = program_of(comm)
-        name = self._io_stat.groups.name_of(group)
+        name = self._io_stat.name_of(group)
         if name is None:
             self._io_stat.scan_soon()
-            name = f"program {program}" if program else UNATTRIBUTED
-        return name, program
+        return name or (f"program {program}" if program else UNATTRIBUTED), program
 
 
 def _number(disk: WatchedDisk) -> tuple[int, int]:

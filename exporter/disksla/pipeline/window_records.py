@@ -2,6 +2,7 @@
 
 import msgspec
 
+from disksla.consumers import Consumption
 from disksla.credits import CreditLevel
 from disksla.interval import Interval, idle, load_of
 from disksla.limits import Charge
@@ -55,6 +56,8 @@ class WindowRecord(msgspec.Struct, frozen=True):
     """I/O-seconds that the reads and data writes took which completed in this window."""
     credits: tuple[CreditLevel, ...] = ()
     """Bounds and estimate of burst credits, by resource."""
+    consumers: tuple[Consumption, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What consumers used of the disk so far, as metrics count it; absent if not known."""
 
 
 def window_records(before: State, after: State) -> list[WindowRecord]:
@@ -178,4 +181,5 @@ def _with_present(
         ceiling_bytes_per_second=ceiling.bytes_per_second if ceiling else None,
         limiter_window_s=ceiling.window_s if ceiling else None,
         credits=account.levels(limits, recent[0]) if account is not None and recent else (),
+        consumers=disk_state.consumers.used(record.device) or msgspec.UNSET,
     )

@@ -74,6 +74,10 @@ def test_credits_are_used_up_only_where_that_is_certain() -> None:
     [
         ("ok", 0.06, "OK, 6 % of the limit"),
         ("ok", 0.004, "OK, under 1 % of the limit"),
+        ("ok", 1.0094, "OK, 100 % of the limit"),
+        ("ok", 1.1, "OK, 100 % of the limit"),
+        ("ok", 1.33, "OK, 1.33 times what is promised"),
+        ("ok", 30.0, "OK, 30 times what is promised"),
         ("ok", None, "OK"),
         ("your_limit", 1.0, "You: throttled at the limit you bought"),
         (None, 1.0, "Not known yet"),

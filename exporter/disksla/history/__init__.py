@@ -16,8 +16,10 @@ from disksla.history.condition import (
     ConditionSeconds,
     PeriodSeconds,
     describe_condition,
+    describe_load,
     headline,
     present_condition,
+    shown_load,
 )
 from disksla.history.history import History, history_of
 from disksla.history.past import RECENT_S, HistoryView, seconds_of

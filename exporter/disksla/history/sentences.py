@@ -62,8 +62,8 @@ def explain(
     if not problems and not is_said(machine_s, summary.seconds):
         sentences += _acquittal(summary, shared=assignment.limits.shared_by is not None)
     sentences += _other_verdicts(summary, assignment.limits)
-    held = f"Nothing held for long enough to be said of {seconds_text(summary.seconds)} s."
-    return sentences or [held]
+    short = f"{seconds_text(summary.seconds)} s is too short a time to say anything about this disk."
+    return sentences or [short]
 
 
 def describe_machine(shared: SharedLimits) -> str:
@@ -153,6 +153,7 @@ def _slow(how_long: str, part: SlowPart, limits: Limits) -> str:
 
 def _how_long(seconds: float, summary: Summary) -> str:
     """Return how long, as the beginning of a sentence."""
+    seconds = min(seconds, summary.seconds)  # of those that a provider names, some are late
     return f"For {seconds_text(seconds)} of the last {seconds_text(summary.seconds)} s"
 
 
@@ -303,7 +304,7 @@ def _acquittal(summary: Summary, *, shared: bool) -> Iterator[str]:
         return
     if shared:
         return  # what others use of the limit is not known
-    facts = f"{describe_load(summary.load)} of its limit"
+    facts = describe_load(summary.load, "its limit")
     if summary.latency_s is not None:
         facts += f", {format_duration(summary.latency_s)}"
     if summary.compared_s >= _MOSTLY * active_s:
@@ -337,10 +338,8 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         if limits.shared_by is not None and "met" in said:
             found = f"the load was below the limit, which is shared by {limits.shared_by}"
         elif limits.shared_by is not None and summary.load is not None:
-            found = (
-                f"this machine used {describe_load(summary.load)} of a limit that is shared by"
-                f" {limits.shared_by}"
-            )
+            limit = f"a limit that is shared by {limits.shared_by}"
+            found = f"this machine used {describe_load(summary.load, limit)}"
         yield f"{_how_long(part.seconds, summary)} {found}: {_rates(part)}."
     if "idle" in said:
         yield f"{_how_long(said['idle'].seconds, summary)} the disk was idle."

@@ -13,6 +13,7 @@ from disksla.history import (
     headline,
     joined,
     seconds_of,
+    shown_load,
 )
 from disksla.limits import Limits
 from disksla.metrics import BuildInfo
@@ -222,7 +223,7 @@ def _load(load: float | None) -> str:
     meter = (
         f'<meter min="0" max="1" high="0.9" value="{min(load, 1):.3f}" aria-hidden="true"></meter>'
     )
-    return f'<span class="rate">{meter} {format_percent(load)}</span>'
+    return f'<span class="rate">{meter} {format_percent(shown_load(load))}</span>'
 
 
 def _condition(snapshot: DiskSnapshot, past: HistoryView) -> str:

@@ -143,3 +143,24 @@ def test_requests_that_are_never_done_are_no_stall(tmp_path: Path, capsys: Captu
     text = text_of(capsys, "explain", "--recording", recording.written())
     assert "hung" not in text
     assert "the disk was idle" in text
+
+
+def test_requests_that_are_never_done_ask_for_no_other_disk(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    recording = Recording(tmp_path / "stuck.jsonl")
+    recording.ticks(6, 100, 1, serial="present")
+    recording.ticks(40, 0, 1)
+    recording.ticks(6, 100, 1)
+    main(["advise", "--recording", recording.written(), "--json"])
+    assert json.loads(capsys.readouterr().out)["limited_share"] == 0.0
+
+
+def test_a_silence_that_ends_is_limited_time(tmp_path: Path, capsys: Captured) -> None:
+    recording = Recording(tmp_path / "hung.jsonl")
+    recording.ticks(6, 100, 1, serial="present")
+    recording.ticks(40, 0, 1)
+    recording.numbers["read_ms"] += 40_000
+    recording.ticks(6, 100, 1)
+    main(["advise", "--recording", recording.written(), "--json"])
+    assert json.loads(capsys.readouterr().out)["limited_share"] == pytest.approx(0.77, abs=0.02)

@@ -18,6 +18,7 @@ from disksla.api import DiskDocument
 from disksla.api.daemon_client import ask_disks
 from disksla.commands._daemon import access_of, add_remote_url, chosen_disks
 from disksla.errors import DiskslaError
+from disksla.history import recent_period
 from disksla.text import escape_control
 from disksla.units import format_duration, format_percent, parse_duration_s
 from disksla.verdict import LIMITED_VERDICTS, PROBLEMS
@@ -90,9 +91,9 @@ def run(arguments: argparse.Namespace) -> int:
     def give_up(*_: object) -> NoReturn:
         _fail(f"no answer within {arguments.timeout} s")
 
-    signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(arguments.timeout)
     try:
+        signal.signal(signal.SIGALRM, give_up)
+        signal.alarm(arguments.timeout)
         limits = [parse_thresholds(arguments.warning), parse_thresholds(arguments.critical)]
         disks = chosen_disks(_ask(arguments), arguments.disks)
         status, line = check(disks, *limits)
@@ -139,11 +140,12 @@ def check(
         above |= {each.name: _CRITICAL for each in critical if each.is_above(measured)}
         for name, status in above.items():
             worst = max(worst, status)
-            problems.setdefault(status, []).append(f"{disk.device} {_said(name, measured[name])}")
+            said = _said(name, measured[name], recent_period([disk.conditions()]))
+            problems.setdefault(status, []).append(f"{disk.device} {said}")
         items = [_performance(disk.device, name, measured, warning, critical) for name in _NAMES]
         data.append(" ".join(filter(None, items)))
-    said = [each for status in (_CRITICAL, _WARNING) for each in problems.get(status, [])]
-    text = "; ".join(said) or f"{len(disks)} {'disk' if len(disks) == 1 else 'disks'}"
+    texts = [each for status in (_CRITICAL, _WARNING) for each in problems.get(status, [])]
+    text = "; ".join(texts) or f"{len(disks)} {'disk' if len(disks) == 1 else 'disks'}"
     return worst, _with_data(_line(worst, text), [each for each in data if each])
 
 
@@ -174,10 +176,10 @@ def _measured(disk: DiskDocument) -> dict[str, float | None]:
     return shares | {_LATENCY: disk.latency_s}
 
 
-def _said(name: str, value: float | None) -> str:
+def _said(name: str, value: float | None, period: str) -> str:
     if name == _LATENCY:
         return f"takes {format_duration(value or 0.0)} for a request"
-    return f"{_WORDS[name]} for {format_percent(value or 0.0)} of the last five minutes"
+    return f"{_WORDS[name]} for {format_percent(value or 0.0)} of {period}"
 
 
 def _performance(

@@ -19,6 +19,7 @@ from disksla.history.condition import (
     describe_load,
     headline,
     present_condition,
+    recent_period,
     shown_load,
 )
 from disksla.history.history import History, history_of

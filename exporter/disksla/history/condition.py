@@ -1,9 +1,10 @@
 """What a person reads of a disk first: who or what makes requests wait, in Grafana's words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from disksla.credits import CreditLevel
+from disksla.history.rates_text import seconds_text
 from disksla.units import format_count, format_percent
 from disksla.verdict import OF_MACHINE, LimitKind, Shown, Verdict, shown_seconds
 
@@ -46,6 +47,8 @@ _EMPTY = 0.01
 """Credits below this share of the capacity are used up."""
 _MOST_FULL = 1.1
 """Load of a second that is no more than the limit: one more window of 100 ms fits its edges."""
+_FIVE_MINUTES_S = 290.0
+"""At least: the verdicts on the last seconds may be missing."""
 _MAX_NAMED = 8
 
 ConditionSeconds = Mapping[Condition, float]
@@ -118,6 +121,14 @@ def describe_load(load_ratio: float, limit: str) -> str:
 def shown_load(load_ratio: float) -> float:
     """Return a load without what the edges of its windows add to the limit."""
     return min(load_ratio, 1.0) if round(load_ratio, 2) <= _MOST_FULL else load_ratio
+
+
+def recent_period(disks: Iterable[ConditionSeconds]) -> str:
+    """Return the last five minutes in words, or for how long the disks have been watched."""
+    watched_s = max((sum(each.values()) for each in disks), default=0.0)
+    if watched_s >= _FIVE_MINUTES_S:
+        return "the last five minutes"
+    return f"the last {seconds_text(watched_s)} s"
 
 
 def headline(disks: Mapping[str, ConditionSeconds], period: str) -> str:

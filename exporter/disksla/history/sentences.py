@@ -62,8 +62,8 @@ def explain(
     if not problems and not is_said(machine_s, summary.seconds):
         sentences += _acquittal(summary, shared=assignment.limits.shared_by is not None)
     sentences += _other_verdicts(summary, assignment.limits)
-    short = f"{seconds_text(summary.seconds)} s is too short a time to say anything about this disk."
-    return sentences or [short]
+    period = f"{seconds_text(summary.seconds)} s"
+    return sentences or [f"{period} is too short a time to say anything about this disk."]
 
 
 def describe_machine(shared: SharedLimits) -> str:

@@ -45,7 +45,7 @@ def present_periods(states: Iterable[State]) -> PresentPeriods | None:
 
 
 def _take_stall_back(records: list[WindowRecord]) -> None:
-    """Make the last silence idle: its requests are never done, as those completed after it show."""
+    """Make the last silence idle: requests that were completed after it show what it was."""
     for index, record in reversed(list(enumerate(records))):
         if record.verdict == "stalled":
             records[index] = msgspec.structs.replace(record, verdict="idle")

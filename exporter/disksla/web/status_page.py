@@ -12,6 +12,7 @@ from disksla.history import (
     describe_condition,
     headline,
     joined,
+    recent_period,
     seconds_of,
     shown_load,
 )
@@ -67,7 +68,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
 def _headline(conditions: Mapping[str, ConditionSeconds]) -> str:
     if not conditions:
         return "<h1>No disk is monitored; <code>disksla discover</code> shows why.</h1>"
-    answer = headline(conditions, "the last five minutes")
+    answer = headline(conditions, recent_period(conditions.values()))
     return f'<div role="status"><h1>{escape_html(answer)}</h1></div>'
 
 

@@ -13,7 +13,7 @@ from disksla.history.condition import (
     describe_condition,
     headline,
     present_condition,
-    recent_period,
+    watched_period,
 )
 from disksla.verdict import LIMIT_KINDS, VERDICTS, LimitKind, Verdict
 
@@ -112,8 +112,8 @@ def test_headline_separates_the_causes() -> None:
 
 def test_period_of_a_daemon_that_has_just_started_is_what_it_watched() -> None:
     whole, short = of(idle=100.0, met=198.0).conditions(), of(idle=6.0, met=0.9).conditions()
-    assert recent_period([short, whole]) == "the last five minutes"
-    assert recent_period([short]) == "the last 6.9 s"
+    assert watched_period([short, whole]) == "the last five minutes"
+    assert watched_period([short]) == "the last 6.9 s"
 
 
 def test_headline_names_eight_disks_of_a_cause() -> None:

@@ -23,7 +23,7 @@ from disksla.history import (
     headline,
     history_of,
     present_condition,
-    recent_period,
+    watched_period,
 )
 from disksla.history.machine_limit import limits_over, machine_limit
 from disksla.limits import UNKNOWN_TERMS, SharedLimits
@@ -72,7 +72,7 @@ def from_daemon(arguments: argparse.Namespace, names: Sequence[str] = ()) -> Rec
         return None
     disks = {disk.device: disk for disk in document.disks}
     return RecentDisks(
-        period=recent_period(disk.conditions() for disk in document.disks),
+        period=watched_period(disk.conditions() for disk in document.disks),
         seconds=RECENT_S,
         timestamp_s=document.timestamp_s,
         disks=disks,

@@ -18,7 +18,7 @@ from disksla.api import DiskDocument
 from disksla.api.daemon_client import ask_disks
 from disksla.commands._daemon import access_of, add_remote_url, chosen_disks
 from disksla.errors import DiskslaError
-from disksla.history import recent_period
+from disksla.history import watched_period
 from disksla.text import escape_control
 from disksla.units import format_duration, format_percent, parse_duration_s
 from disksla.verdict import LIMITED_VERDICTS, PROBLEMS
@@ -140,7 +140,7 @@ def check(
         above |= {each.name: _CRITICAL for each in critical if each.is_above(measured)}
         for name, status in above.items():
             worst = max(worst, status)
-            said = _said(name, measured[name], recent_period([disk.conditions()]))
+            said = _said(name, measured[name], watched_period([disk.conditions()]))
             problems.setdefault(status, []).append(f"{disk.device} {said}")
         items = [_performance(disk.device, name, measured, warning, critical) for name in _NAMES]
         data.append(" ".join(filter(None, items)))

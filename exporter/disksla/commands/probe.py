@@ -32,6 +32,7 @@ from disksla.probes import ProbePlan, SnapshotPair, observation_s, plan_probe, s
 from disksla.probes.probe_runner import ProbeContext, file_directory, is_suspended, run_probe
 from disksla.text import command_lines
 from disksla.units import format_count, format_duration, format_size
+from disksla.verdict import SHOWN_WORDS
 
 _FIRST_TICKS = 2
 """Ticks until the state contains the disk."""
@@ -137,7 +138,8 @@ def _facts(plan: ProbePlan, observation: SnapshotPair) -> Iterator[tuple[str, st
         else f", load {describe_load(snapshot.present_load, 'the limit')}"
     )
     rate = snapshot.present.read_iops + snapshot.present.write_iops
-    yield "disk now", f"{snapshot.verdict or 'no verdict'}, {format_count(rate)} IOPS{load}"
+    verdict = "not known" if snapshot.verdict is None else SHOWN_WORDS[snapshot.verdict]
+    yield "disk now", f"{verdict}, {format_count(rate)} IOPS{load}"
 
 
 def _print_result(console: Console, result: ProbeResult) -> None:

@@ -19,8 +19,8 @@ from disksla.history.condition import (
     describe_load,
     headline,
     present_condition,
-    recent_period,
     shown_load,
+    watched_period,
 )
 from disksla.history.history import History, history_of
 from disksla.history.past import RECENT_S, HistoryView, seconds_of

@@ -123,7 +123,7 @@ def shown_load(load_ratio: float) -> float:
     return min(load_ratio, 1.0) if round(load_ratio, 2) <= _MOST_FULL else load_ratio
 
 
-def recent_period(disks: Iterable[ConditionSeconds]) -> str:
+def watched_period(disks: Iterable[ConditionSeconds]) -> str:
     """Return the last five minutes in words, or for how long the disks have been watched."""
     watched_s = max((sum(each.values()) for each in disks), default=0.0)
     if watched_s >= _FIVE_MINUTES_S:

@@ -12,9 +12,9 @@ from disksla.history import (
     describe_condition,
     headline,
     joined,
-    recent_period,
     seconds_of,
     shown_load,
+    watched_period,
 )
 from disksla.limits import Limits
 from disksla.metrics import BuildInfo
@@ -68,7 +68,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
 def _headline(conditions: Mapping[str, ConditionSeconds]) -> str:
     if not conditions:
         return "<h1>No disk is monitored; <code>disksla discover</code> shows why.</h1>"
-    answer = headline(conditions, recent_period(conditions.values()))
+    answer = headline(conditions, watched_period(conditions.values()))
     return f'<div role="status"><h1>{escape_html(answer)}</h1></div>'
 
 

@@ -145,6 +145,16 @@ def test_requests_that_are_never_done_are_no_stall(tmp_path: Path, capsys: Captu
     assert "the disk was idle" in text
 
 
+def test_label_and_sentence_of_a_recording_have_the_same_load(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    recording = Recording(tmp_path / "one.jsonl")
+    recording.ticks(20, 1500, 1, serial="present")
+    recording.ticks(3, 10, 1)
+    text = text_of(capsys, "explain", "--recording", recording.written())
+    assert " OK, 43 % of the limit No limit held this disk back: 43 % of its limit, " in text
+
+
 def test_requests_that_are_never_done_ask_for_no_other_disk(
     tmp_path: Path, capsys: Captured
 ) -> None:

@@ -112,6 +112,10 @@ class HistoryView(NamedTuple):
         _, summary, since_s = self._summary(snapshot, slots)
         return period_since(snapshot.consumers, since_s, summary).shares
 
+    def load(self, snapshot: DiskSnapshot) -> float | None:
+        """Return the mean load of a disk in the last five minutes, while it had requests."""
+        return self._summary(snapshot, self.seconds(snapshot))[1].load
+
     def _summary(
         self, snapshot: DiskSnapshot, slots: Sequence[Slot]
     ) -> tuple[Sequence[Slot], Summary, float]:

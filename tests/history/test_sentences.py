@@ -185,7 +185,7 @@ def assignment() -> Assignment:
 def test_no_window_is_stated() -> None:
     states = judged(SCENARIOS["iops-300-deep"]).states
     assert sentences_of(states[:2]) == [
-        "Nothing was measured: no two samples of this disk were without a gap."
+        "Nothing was measured: there were no two samples of this disk in a row."
     ]
 
 

@@ -56,7 +56,7 @@ def explain(
     sentences about the consumers of the disk.
     """
     if not summary.verdicts:
-        return ["Nothing was measured: no two samples of this disk were without a gap."]
+        return ["Nothing was measured: there were no two samples of this disk in a row."]
     problems = sorted(_problems(summary, assignment, machine), key=lambda each: -each[0])
     sentences = [*(sentence for _, sentence in problems), *who]
     if not problems and not is_said(machine_s, summary.seconds):

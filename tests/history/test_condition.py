@@ -1,11 +1,15 @@
 """What is said of a disk first, and the headline of all disks."""
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.credits.account import CreditLevel
 from disksla.history.condition import (
+    CONDITION_WORDS,
     CONDITIONS,
     SHOWN_OF,
     Condition,
@@ -15,8 +19,9 @@ from disksla.history.condition import (
     present_condition,
     watched_period,
 )
-from disksla.verdict import LIMIT_KINDS, VERDICTS, LimitKind, Verdict
+from disksla.verdict import LIMIT_KINDS, SHOWN_WORDS, VERDICTS, LimitKind, Verdict
 
+GRAFANA = Path(__file__).resolve().parents[2] / "grafana"
 NUMBERS = st.floats(0, 1e6)
 NONE: dict[Verdict, float] = dict.fromkeys(VERDICTS, 0.0)
 EMPTY = CreditLevel("iops", 1000.0, 0.0, 5.0, 2.0, 60.0)
@@ -121,6 +126,15 @@ def test_headline_names_eight_disks_of_a_cause() -> None:
     assert headline(disks, "PERIOD").endswith(
         "(sd0, sd1, sd2, sd3, sd4, sd5, sd6, sd7 and 12 more)."
     )
+
+
+def test_words_are_those_of_the_dashboards() -> None:
+    states, panels = (
+        re.findall(r"color: '[a-z-]+', text: '(.+?)' }", (GRAFANA / file).read_text())
+        for file in ("state.libsonnet", "dashboards/lib.libsonnet")
+    )
+    assert states == [CONDITION_WORDS[each] for each in CONDITIONS]
+    assert panels[: len(VERDICTS)] == [SHOWN_WORDS[each] for each in VERDICTS]
 
 
 def test_each_condition_has_a_colour() -> None:

@@ -3,13 +3,15 @@
 import hashlib
 from pathlib import Path
 
-_ROOT = Path(__file__).parents[2]
-RECORD = _ROOT / "docs" / "pictures" / "sources.sha256"
+ROOT = Path(__file__).parents[2]
+RECORD = ROOT / "docs" / "pictures" / "sources.sha256"
 """Of the form that `sha256sum --check` reads from the root of the repository."""
-_SOURCES = (
+SOURCES = (
     "exporter/disksla/html.*",
+    "exporter/disksla/history/condition.py",
     "exporter/disksla/history/sentences.py",
-    "exporter/disksla/verdict/colours.py",
+    "exporter/disksla/history/who.py",
+    "exporter/disksla/verdict/shown.py",
     "exporter/disksla/web/*page.*",
     "exporter/disksla/web/*charts.*",
     "exporter/disksla/web/disk_card.py",
@@ -21,9 +23,9 @@ _SOURCES = (
 
 def hashes() -> str:
     """Return a line for each file: its SHA-256 and its path."""
-    files = sorted({file for pattern in _SOURCES for file in _ROOT.glob(pattern)})
+    files = sorted({file for pattern in SOURCES for file in ROOT.glob(pattern)})
     return "".join(
-        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(_ROOT)}\n"
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(ROOT)}\n"
         for file in files
     )
 

@@ -4,3 +4,5 @@ VERSION = "0.1.0"
 """The last version that was prepared; packaging/wheel writes that of the build."""
 REVISION = "unknown"
 """The commit, which packaging/wheel writes; `-dirty` follows if files differed from it."""
+DEFAULT_PORT = 10056
+"""Of the daemon."""

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import socket
 from typing import Any
 
 import msgspec
@@ -80,7 +81,29 @@ def test_critical_hides_the_warning_of_the_same_name() -> None:
 def test_disk_that_was_never_assessed_has_no_values() -> None:
     nothing = dict.fromkeys(idle("vda").verdict_seconds, 0.0)
     new = msgspec.structs.replace(idle("vda"), verdict_seconds=nothing, latency_s=None)
-    assert check([new], parse_thresholds("throttled"), []) == (0, "DISKSLA OK - 1 disk | ")
+    assert check([new], parse_thresholds("throttled"), []) == (0, "DISKSLA OK - 1 disk")
+
+
+def test_share_of_a_short_time_is_no_more_than_all_of_it() -> None:
+    """Verdicts may be decided two seconds late, so that a disk was slow for longer."""
+    seconds = dict.fromkeys(idle("vda").verdict_seconds, 0.0)
+    started = idle("vda", verdict_seconds={**seconds, "unproven": 1.0}, slow_s=3.0)
+    assert said(started, warning="slow").startswith(
+        "DISKSLA WARNING - vda was slow for 100 % of the last 1 s | "
+    )
+
+
+def test_name_with_a_bar_or_quotes_leaves_text_and_data_apart() -> None:
+    line = said(disk("nas:/a|b='c'\n", {"throttled": 60.0}))
+    assert line.startswith("DISKSLA WARNING - nas:/a/b='c' was throttled for 20 % of")
+    assert "'nas:/abc throttled'=20%;10;;0;100 " in line
+
+
+@pytest.mark.parametrize("seconds", [{}, {"throttled": 60.0}], ids=["fine", "throttled"])
+def test_line_of_many_disks_fits_what_nagios_reads(seconds: dict[str, float]) -> None:
+    line = said(*(disk(f"nvme{number}n1", seconds) for number in range(500)))
+    assert 3500 < len(line.encode()) < 4096
+    assert re.search(r"\(performance data of \d+ of 500 disks\) \| 'nvme0n1 throttled'=", line)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +139,8 @@ def test_throttled_disk_of_a_daemon_is_a_warning() -> None:
         "--nonsense check",
         "check --warning",
         "check --url ftp://db-1",
+        "check --timeout soon",
+        "check --timeout 99999999999",
     ],
 )
 def test_what_cannot_be_checked_is_unknown(
@@ -127,3 +152,22 @@ def test_what_cannot_be_checked_is_unknown(
     line = capsys.readouterr().out
     assert line.startswith("DISKSLA UNKNOWN - ")
     assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["-h", "--help", "-V", "--version"])
+def test_help_and_version_are_of_unknown_status(
+    capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["check", option])
+    assert exited.value.code == STATUSES.index("UNKNOWN")
+    assert "disksla" in capsys.readouterr().out
+
+
+def test_daemon_that_does_not_answer_in_time_is_unknown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(SystemExit) as exited:
+        main(["check", "-t", "1", "--url", f"http://127.0.0.1:{silent.getsockname()[1]}"])
+    assert exited.value.code == STATUSES.index("UNKNOWN")
+    assert capsys.readouterr().out == "DISKSLA UNKNOWN - no answer within 1 s\n"

@@ -78,9 +78,15 @@ def test_disks_with_problems_come_first(capsys: Captured) -> None:
     named = [line.partition(",")[0] for line in lines[2:] if line and not line.startswith(" ")]
     assert named == ["vdz", "vdb", "vdb10", "gone"]
     assert lines[3].startswith("vdz, ")
+
     assert lines[4] == "  Now: You: throttled at the limit you bought"
     assert lines[5].startswith("  For ")
     assert "throttled at its limit of 300 IOPS" in " ".join(" ".join(lines).split())
+
+
+def test_claim_stands_for_the_places_of_kubelet(capsys: Captured) -> None:
+    claimed = idle("vdb", mount_points=("/var/lib/kubelet/pods/1/mount",), claim="db/data-pg-0")
+    assert printed(capsys, [], claimed)[2] == "vdb, 100 GiB, terms written out, claim db/data-pg-0"
 
 
 def test_terms_and_mount_points_are_named(capsys: Captured) -> None:

@@ -143,3 +143,34 @@ def test_requests_that_are_never_done_are_no_stall(tmp_path: Path, capsys: Captu
     text = text_of(capsys, "explain", "--recording", recording.written())
     assert "hung" not in text
     assert "the disk was idle" in text
+
+
+def test_label_and_sentence_of_a_recording_have_the_same_load(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    recording = Recording(tmp_path / "one.jsonl")
+    recording.ticks(20, 1500, 1, serial="present")
+    recording.ticks(3, 10, 1)
+    text = text_of(capsys, "explain", "--recording", recording.written())
+    assert " OK, 43 % of the limit No limit held this disk back: 43 % of its limit, " in text
+
+
+def test_requests_that_are_never_done_ask_for_no_other_disk(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    recording = Recording(tmp_path / "stuck.jsonl")
+    recording.ticks(6, 100, 1, serial="present")
+    recording.ticks(40, 0, 1)
+    recording.ticks(6, 100, 1)
+    main(["advise", "--recording", recording.written(), "--json"])
+    assert json.loads(capsys.readouterr().out)["limited_share"] == 0.0
+
+
+def test_a_silence_that_ends_is_limited_time(tmp_path: Path, capsys: Captured) -> None:
+    recording = Recording(tmp_path / "hung.jsonl")
+    recording.ticks(6, 100, 1, serial="present")
+    recording.ticks(40, 0, 1)
+    recording.numbers["read_ms"] += 40_000
+    recording.ticks(6, 100, 1)
+    main(["advise", "--recording", recording.written(), "--json"])
+    assert json.loads(capsys.readouterr().out)["limited_share"] == pytest.approx(0.77, abs=0.02)

@@ -1,11 +1,15 @@
 """What is said of a disk first, and the headline of all disks."""
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.credits.account import CreditLevel
 from disksla.history.condition import (
+    CONDITION_WORDS,
     CONDITIONS,
     SHOWN_OF,
     Condition,
@@ -13,9 +17,11 @@ from disksla.history.condition import (
     describe_condition,
     headline,
     present_condition,
+    watched_period,
 )
-from disksla.verdict import LIMIT_KINDS, VERDICTS, LimitKind, Verdict
+from disksla.verdict import LIMIT_KINDS, SHOWN_WORDS, VERDICTS, LimitKind, Verdict
 
+GRAFANA = Path(__file__).resolve().parents[2] / "grafana"
 NUMBERS = st.floats(0, 1e6)
 NONE: dict[Verdict, float] = dict.fromkeys(VERDICTS, 0.0)
 EMPTY = CreditLevel("iops", 1000.0, 0.0, 5.0, 2.0, 60.0)
@@ -74,6 +80,10 @@ def test_credits_are_used_up_only_where_that_is_certain() -> None:
     [
         ("ok", 0.06, "OK, 6 % of the limit"),
         ("ok", 0.004, "OK, under 1 % of the limit"),
+        ("ok", 1.0094, "OK, 100 % of the limit"),
+        ("ok", 1.1, "OK, 100 % of the limit"),
+        ("ok", 1.33, "OK, 1.33 times what is promised"),
+        ("ok", 30.0, "OK, 30 times what is promised"),
         ("ok", None, "OK"),
         ("your_limit", 1.0, "You: throttled at the limit you bought"),
         (None, 1.0, "Not known yet"),
@@ -105,11 +115,26 @@ def test_headline_separates_the_causes() -> None:
     )
 
 
+def test_period_of_a_daemon_that_has_just_started_is_what_it_watched() -> None:
+    whole, short = of(idle=100.0, met=198.0).conditions(), of(idle=6.0, met=0.9).conditions()
+    assert watched_period([short, whole]) == "the last five minutes"
+    assert watched_period([short]) == "the last 6.9 s"
+
+
 def test_headline_names_eight_disks_of_a_cause() -> None:
     disks = {f"sd{number}": of(throttled=20.0).conditions() for number in range(20)}
     assert headline(disks, "PERIOD").endswith(
         "(sd0, sd1, sd2, sd3, sd4, sd5, sd6, sd7 and 12 more)."
     )
+
+
+def test_words_are_those_of_the_dashboards() -> None:
+    states, panels = (
+        re.findall(r"color: '[a-z-]+', text: '(.+?)' }", (GRAFANA / file).read_text())
+        for file in ("state.libsonnet", "dashboards/lib.libsonnet")
+    )
+    assert states == [CONDITION_WORDS[each] for each in CONDITIONS]
+    assert panels[: len(VERDICTS)] == [SHOWN_WORDS[each] for each in VERDICTS]
 
 
 def test_each_condition_has_a_colour() -> None:

@@ -185,7 +185,7 @@ def assignment() -> Assignment:
 def test_no_window_is_stated() -> None:
     states = judged(SCENARIOS["iops-300-deep"]).states
     assert sentences_of(states[:2]) == [
-        "Nothing was measured: no two samples of this disk were without a gap."
+        "Nothing was measured: there were no two samples of this disk in a row."
     ]
 
 
@@ -253,6 +253,13 @@ def test_more_than_the_baseline_is_said_to_be_of_the_burst() -> None:
     assert "at first" not in explain(base, of_burst)[0]
 
 
+def test_no_limit_holds_for_longer_than_the_period() -> None:
+    """Throttled seconds that the provider names are up to five seconds late."""
+    part = SummaryPart(304.0, 300.0, 0.0, 8.0, 0.01)
+    summary = Summary(300.0, {"throttled": part}, {("base", "iops"): part})
+    assert explain(summary, assignment())[0].startswith("For 300 of the last 300 s the disk was")
+
+
 def test_what_holds_for_less_than_a_hundredth_of_the_time_is_not_said() -> None:
     part = SummaryPart(2.9, 500.0, 0.0, 8.0, 0.01)
     verdicts: dict[Verdict, SummaryPart] = dict.fromkeys(("unproven", "met", "below"), part)
@@ -267,7 +274,7 @@ def test_what_holds_for_less_than_a_hundredth_of_the_time_is_not_said() -> None:
 
 def test_too_short_a_time_is_stated() -> None:
     part = SummaryPart(0.0996, 0.0, 0.0, 0.0, 0.0)
-    expected = ["Nothing held for long enough to be said of 0.1 s."]
+    expected = ["0.1 s is too short a time to say anything about this disk."]
     assert explain(Summary(0.0996, {"idle": part}, {}), assignment()) == expected
 
 

@@ -51,11 +51,13 @@ BY_BOTH = (
     Consumption("vda", B, "rsync", requests=15.0, bytes=90.0),
 )
 
+WHEN = "In the 41 s in which it was throttled"
+
 
 @pytest.mark.parametrize("limits", [("iops",), ("bandwidth",), ("machine_bandwidth",), ()])
 def test_who_used_the_disk_while_it_was_throttled(limits: tuple[LimitKind, ...]) -> None:
     assert sentences(used(*BY_GROUP), *limits) == [
-        f"In the throttled 41 s, 83 % of its bytes came from {A}, 12 % from {B}, 5 % from others."
+        f"{WHEN}, 83 % of its bytes came from {A}, 12 % from {B}, 5 % from others."
     ]
 
 
@@ -66,13 +68,10 @@ BY_BYTES = f"90 % of its bytes came from {B} (rsync), 10 % from {A} (postgres)."
 @pytest.mark.parametrize(
     ("limit", "expected"),
     [
-        (
-            "iops",
-            [f"In the throttled 41 s, {BY_REQUESTS}", f"By bytes, it is another: {BY_BYTES}"],
-        ),
+        ("iops", [f"{WHEN}, {BY_REQUESTS}", f"By bytes, another one leads: {BY_BYTES}"]),
         (
             "machine_bandwidth",
-            [f"In the throttled 41 s, {BY_BYTES}", f"By requests, it is another: {BY_REQUESTS}"],
+            [f"{WHEN}, {BY_BYTES}", f"By requests, another one leads: {BY_REQUESTS}"],
         ),
     ],
 )
@@ -94,7 +93,7 @@ def test_a_disk_that_was_not_throttled_was_watched() -> None:
 def test_what_was_used_otherwise_does_not_count_where_it_was_throttled() -> None:
     totals = used(Consumption("vda", B, bytes=1e6), seconds=20, is_throttled=False)
     totals = used(Consumption("vda", A, bytes=1.0), begin_s=20, totals=totals)
-    assert f"In the throttled 41 s, 100 % of its bytes came from {A}." in sentences(totals, "iops")
+    assert f"{WHEN}, 100 % of its bytes came from {A}." in sentences(totals, "iops")
 
 
 def test_kernel_and_what_is_not_attributed_are_said() -> None:
@@ -105,7 +104,7 @@ def test_kernel_and_what_is_not_attributed_are_said() -> None:
     )
     assert sentences(used(*found), "iops") == [
         (
-            "In the throttled 41 s, 60 % of its bytes came from the kernel (such as a journal),"
+            f"{WHEN}, 60 % of its bytes came from the kernel (such as a journal),"
             f" 20 % from {A}; 20 % are not attributed."
         )
     ]
@@ -116,10 +115,7 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
     assert sentences(used(seconds=41), "iops") == []
     nobody = used(Consumption("vda", "unattributed", bytes=1.0))
     assert sentences(nobody, "iops") == [
-        (
-            "In the throttled 41 s, none of its bytes came from a known consumer; 100 % are not"
-            " attributed."
-        )
+        (f"{WHEN}, none of its bytes came from a known consumer; 100 % are not attributed.")
     ]
 
 
@@ -163,5 +159,7 @@ def test_ticks_of_a_throttled_disk_say_who() -> None:
     state = reduce(advance, ticks, State(scenario.settings(), CATALOG))
     [disk] = take_snapshot(state).disks
     [sentence] = explain_who(disk.consumers, 0.0, 2000.0, throttled_at("iops"))
-    assert sentence.endswith(f"s, 83 % of its requests came from {A}, 17 % from {B}.")
-    assert sentence.startswith("In the throttled ")
+    assert sentence.endswith(
+        f"s in which it was throttled, 83 % of its requests came from {A}, 17 % from {B}."
+    )
+    assert sentence.startswith("In the ")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumBurst, SumTerms
+from disksla.history import History, HistoryView
 from disksla.pipeline.advance import advance
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.recording import decode_tick, encode
@@ -121,6 +122,18 @@ def test_verdicts_are_the_same_with_a_page(name: str) -> None:
     assert now.verdict_totals.seconds == pytest.approx(was.verdict_totals.seconds)
     assert now.verdict_totals.wait_s == was.verdict_totals.wait_s
     assert now.ceiling == was.ceiling
+
+
+def test_limit_that_the_provider_does_not_name_yet_is_not_said_to_be_unknown() -> None:
+    scenario = SCENARIOS["iops-300-deep"]
+    simulated = run(scenario)
+    messages = readings(simulated.truth, seconds_apart(scenario, 1.0))
+    history, said = History(), set()
+    for state in states(scenario, with_readings(simulated.ticks, messages)):
+        history, snapshot = history.after(state), disk_snapshot(state, DEVICE)
+        assert snapshot is not None
+        said.add(HistoryView(history).condition(snapshot))
+    assert said == {None, "idle", "ok", "your_limit"}
 
 
 @pytest.mark.parametrize("page", ["iops", "machine_iops"])

@@ -56,7 +56,7 @@ def test_results_are_rows_and_skipped_tests_listed() -> None:
     assert drawn[1::2] == ["pass", "fail", "pass", "shown"]
     text = text_of(a_report(*RESULTS))
     assert "Skipped: write-1m, write-4m (no file)." in text
-    assert "Verdicts of 100 ms windows: throttled 98%, idle 2%" in text
+    assert "Windows of 100 ms: throttled 98%, idle 2%" in text
     assert "Measured while bursting, then at the baseline" in text
     assert "mean 32 ms, 99.9% within" in text
     assert "2023-11-14 22:13:20 UTC, duration 5.01 min" in text

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from disksla import DEFAULT_PORT
 from disksla.api.disks_document import DISKS_PATH, DisksDocument, LiveDiskDocument
 from disksla.api.disks_query import target_of
 from disksla.api.refusals import OK, REFUSALS
@@ -26,7 +27,7 @@ from disksla.system.unix_socket import DEFAULT_SOCKET
 from disksla.units import MIB
 
 SOCKET_URL = f"unix://{DEFAULT_SOCKET}"
-DEFAULT_URL = "http://127.0.0.1:10056/metrics"
+DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}/metrics"
 """Of the port, which is asked where the socket cannot be used."""
 NO_ANSWER = (OSError, http.client.HTTPException)
 """What is raised without an answer."""
@@ -100,7 +101,7 @@ def parse_url(text: str, *, any_host: bool = False) -> DaemonAddress:
     shown = text.rpartition("@")[2]
     if any_host:
         raise DiskslaError(
-            f"--url: found '{shown}'; expected an address such as http://db-1:10056 or"
+            f"--url: found '{shown}'; expected an address such as http://db-1:{DEFAULT_PORT} or"
             f" {SOCKET_URL}, with passwords in --url.password-file"
         )
     raise DiskslaError(

@@ -72,6 +72,8 @@ class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     size_bytes: int
     mount_points: tuple[str, ...]
+    claim: str
+    """Claim of Kubernetes with its namespace; empty without one."""
     terms: str
     terms_source: TermsSource
     said_by: str | None
@@ -85,7 +87,7 @@ class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Where it is throttled now."""
     present: Traffic
     load_ratio: float | None
-    """Mean load of the last second, 1.0 is at the limit."""
+    """Mean load, 1.0 is at the limit: of the last second if the daemon says it."""
     inflight: int | None
     latency_s: float | None
     """Mean time of a request in the last five seconds; None if none completed."""
@@ -156,8 +158,6 @@ class ChartsDocument(msgspec.Struct, frozen=True, kw_only=True):
 class LiveDiskDocument(DiskDocument, frozen=True, kw_only=True):
     """One disk, with what is shown live: the last second, the last minute and charts."""
 
-    claim: str
-    """Claim of Kubernetes with its namespace; empty without one."""
     machine_limits: tuple[MachineLimitDocument, ...]
     await_s: float | None
     """Mean time of a request in the last second, as iostat's await; None if none completed."""
@@ -213,6 +213,7 @@ def _disk(
         device=escape_bytes(disk.name),
         size_bytes=disk.size_bytes,
         mount_points=tuple(map(escape_bytes, disk.mount_points)),
+        claim=escape_bytes(disk.full_claim),
         terms=escape_bytes(assignment.terms),
         terms_source=assignment.source,
         said_by=escape_bytes(assignment.origin) or None,
@@ -233,7 +234,6 @@ def _disk(
         condition=past.condition(snapshot),
         consumers=tuple(past.who(snapshot, slots)),
         why_no_consumers=snapshot.why_no_consumers,
-        claim=escape_bytes(disk.full_claim),
         machine_limits=tuple(_machine(group) for group in groups if disk.name in group.devices),
         await_s=last[0].latency_s if last else None,
         queue_depth=last[0].queue_depth if last else None,

@@ -23,6 +23,7 @@ from disksla.history import (
     headline,
     history_of,
     present_condition,
+    watched_period,
 )
 from disksla.history.machine_limit import limits_over, machine_limit
 from disksla.limits import UNKNOWN_TERMS, SharedLimits
@@ -71,7 +72,7 @@ def from_daemon(arguments: argparse.Namespace, names: Sequence[str] = ()) -> Rec
         return None
     disks = {disk.device: disk for disk in document.disks}
     return RecentDisks(
-        period="the last five minutes",
+        period=watched_period(disk.conditions() for disk in document.disks),
         seconds=RECENT_S,
         timestamp_s=document.timestamp_s,
         disks=disks,
@@ -119,7 +120,9 @@ def _of_states(
     by_device = {escape_bytes(each.disk.name): each for each in snapshot.disks}
     disks = {
         each.device: msgspec.structs.replace(
-            each, condition=present_condition(each.conditions(), by_device[each.device].credits)
+            each,
+            condition=present_condition(each.conditions(), by_device[each.device].credits),
+            load_ratio=past.load(by_device[each.device]),
         )
         for each in disks_document(snapshot, past, host="", version=VERSION).disks
     }
@@ -151,7 +154,8 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
     console.print(headline(conditions, recent.period), style="bold")
     for disk in disks:
         facts = [disk.size_text, _TITLES.get(disk.terms, disk.terms)]
-        facts += [f"mounted at {each}" for each in disk.mount_points]
+        mounted = [f"mounted at {each}" for each in disk.mount_points]
+        facts += [f"claim {disk.claim}"] if disk.claim else mounted
         console.print()
         console.print(Text.assemble((disk.device, "bold"), ", ", ", ".join(facts)))
         console.print(Text(f"{_INDENT}{condition_text(recent, disk)}", "bold"))

@@ -5,14 +5,20 @@ status 0 (OK), 1 (warning), 2 (critical) or 3 (unknown).
 """
 
 import argparse
+import re
+import signal
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple, NoReturn
 
+from disksla import REVISION, VERSION
 from disksla.api import DiskDocument
 from disksla.api.daemon_client import ask_disks
 from disksla.commands._daemon import access_of, add_remote_url, chosen_disks
 from disksla.errors import DiskslaError
+from disksla.history import watched_period
 from disksla.text import escape_control
 from disksla.units import format_duration, format_percent, parse_duration_s
 from disksla.verdict import LIMITED_VERDICTS, PROBLEMS
@@ -26,6 +32,10 @@ _WORDS = {
 }
 _OK, _WARNING, _CRITICAL, _UNKNOWN = range(4)
 _LATENCY = "latency"
+_MOST_TEXT = 700
+"""Characters. A long text is cut where it is shown."""
+_MOST_BYTES = 4000
+"""Nagios reads 4 kB."""
 _NAMES = (*LIMITED_VERDICTS, "slow", _LATENCY)
 
 
@@ -46,11 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "disks", nargs="*", metavar="DISK", help="kernel name or mount point (default: all disks)"
     )
-    for status, default in (
-        ("warning", "throttled=25%,below=25%,slow=25%"),
-        ("critical", "stalled"),
+    for letter, status, default in (
+        ("-w", "warning", "throttled=25%,below=25%,slow=25%"),
+        ("-c", "critical", "stalled"),
     ):
         parser.add_argument(
+            letter,
             f"--{status}",
             metavar="NAME[=MOST],...",
             default=default,
@@ -58,19 +69,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " (default: none at all), or latency with a time, such as throttled=10%%,latency=20ms"
             f" (default: {default.replace('%', '%%')})",
         )
+    parser.add_argument(
+        "-t",
+        "--timeout",
+        type=int,
+        default=10,
+        metavar="SECONDS",
+        help="when to give up, with status 3 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "-V", "--version", action="version", version=f"disksla {VERSION} (commit {REVISION})"
+    )
     add_remote_url(parser)
     parser.error = _fail  # type: ignore[method-assign]  # status 2 would be critical
+    parser.exit = lambda *_: sys.exit(_UNKNOWN)  # type: ignore[method-assign]  # after a help
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the line; return the exit status."""
+
+    def give_up(*_: object) -> NoReturn:
+        _fail(f"no answer within {arguments.timeout} s")
+
     try:
+        signal.signal(signal.SIGALRM, give_up)
+        signal.alarm(arguments.timeout)
         limits = [parse_thresholds(arguments.warning), parse_thresholds(arguments.critical)]
         disks = chosen_disks(_ask(arguments), arguments.disks)
+        status, line = check(disks, *limits)
     except DiskslaError as error:
         _fail(str(error))
-    status, line = check(disks, *limits)
-    print(escape_control(line))
+    except Exception as error:  # noqa: BLE001 -- the exit status of Python's would be a warning
+        _fail(f"a bug of disksla, please report it: {error!r}")
+    finally:
+        signal.alarm(0)
+    print(line)
     return status
 
 
@@ -107,11 +140,29 @@ def check(
         above |= {each.name: _CRITICAL for each in critical if each.is_above(measured)}
         for name, status in above.items():
             worst = max(worst, status)
-            problems.setdefault(status, []).append(f"{disk.device} {_said(name, measured[name])}")
-        data += [_performance(disk.device, name, measured, warning, critical) for name in _NAMES]
-    said = [each for status in (_CRITICAL, _WARNING) for each in problems.get(status, [])]
-    text = "; ".join(said) or f"{len(disks)} {'disk' if len(disks) == 1 else 'disks'}"
-    return worst, f"DISKSLA {STATUSES[worst]} - {text} | {' '.join(filter(None, data))}"
+            said = _said(name, measured[name], watched_period([disk.conditions()]))
+            problems.setdefault(status, []).append(f"{disk.device} {said}")
+        items = [_performance(disk.device, name, measured, warning, critical) for name in _NAMES]
+        data.append(" ".join(filter(None, items)))
+    texts = [each for status in (_CRITICAL, _WARNING) for each in problems.get(status, [])]
+    text = "; ".join(texts) or f"{len(disks)} {'disk' if len(disks) == 1 else 'disks'}"
+    return worst, _with_data(_line(worst, text), [each for each in data if each])
+
+
+def _line(status: int, text: str) -> str:
+    """Return the line up to the bar that performance data follows."""
+    plain = escape_control(text).replace("|", "/")
+    short = textwrap.shorten(plain, _MOST_TEXT, placeholder=" ...")
+    return f"DISKSLA {STATUSES[status]} - {short}"
+
+
+def _with_data(line: str, data: Sequence[str]) -> str:
+    """Return the line with the performance data of the first disks, of as many as fit."""
+    sizes = accumulate((len(f" {each}".encode()) for each in data), initial=len(line.encode()))
+    fitting = sum(size <= _MOST_BYTES for size in sizes) - 1
+    if fitting < len(data):
+        line += f" (performance data of {fitting} of {len(data)} disks)"
+    return f"{line} | {' '.join(data[:fitting])}" if fitting else line
 
 
 def _measured(disk: DiskDocument) -> dict[str, float | None]:
@@ -121,14 +172,14 @@ def _measured(disk: DiskDocument) -> dict[str, float | None]:
         verdict: disk.verdict_seconds[verdict] / whole_s if whole_s else None
         for verdict in LIMITED_VERDICTS
     }
-    shares["slow"] = disk.slow_s / whole_s if whole_s else None
+    shares["slow"] = disk.conditions()["slow"] / whole_s if whole_s else None
     return shares | {_LATENCY: disk.latency_s}
 
 
-def _said(name: str, value: float | None) -> str:
+def _said(name: str, value: float | None, period: str) -> str:
     if name == _LATENCY:
         return f"takes {format_duration(value or 0.0)} for a request"
-    return f"{_WORDS[name]} for {format_percent(value or 0.0)} of the last five minutes"
+    return f"{_WORDS[name]} for {format_percent(value or 0.0)} of {period}"
 
 
 def _performance(
@@ -147,7 +198,7 @@ def _performance(
         next((_number(factor * each.most) for each in most if each.name == name), "")
         for most in (warning, critical)
     ]
-    label = f"{device} {name}".replace("'", "").replace("=", "")
+    label = escape_control(re.sub(r"['=|\n]", "", f"{device} {name}"))
     return f"'{label}'={_number(factor * value)}{unit};{limits[0]};{limits[1]};{least_and_most}"
 
 
@@ -167,6 +218,5 @@ def _ask(arguments: argparse.Namespace) -> Sequence[DiskDocument]:
 
 def _fail(message: str) -> NoReturn:
     """Print why the status is not known, as a check does, and exit."""
-    text = message.replace("\n", " ").replace("|", "/")  # performance data follows a bar
-    print(escape_control(f"DISKSLA {STATUSES[_UNKNOWN]} - {text}"))
+    print(_line(_UNKNOWN, message))
     sys.exit(_UNKNOWN)

@@ -24,6 +24,7 @@ from disksla.errors import DiskslaError
 from disksla.fio import FioJob, fio_arguments
 from disksla.fio.runner import Fio, find_fio
 from disksla.fio.scratch_file import SCRATCH_DIRECTORY
+from disksla.history import describe_load
 from disksla.limits.limits_text import facts_table
 from disksla.pipeline import ProbeResult, Skip, disk_snapshot
 from disksla.pipeline.probe_results import quantile_s
@@ -31,6 +32,7 @@ from disksla.probes import ProbePlan, SnapshotPair, observation_s, plan_probe, s
 from disksla.probes.probe_runner import ProbeContext, file_directory, is_suspended, run_probe
 from disksla.text import command_lines
 from disksla.units import format_count, format_duration, format_size
+from disksla.verdict import SHOWN_WORDS
 
 _FIRST_TICKS = 2
 """Ticks until the state contains the disk."""
@@ -131,10 +133,13 @@ def _facts(plan: ProbePlan, observation: SnapshotPair) -> Iterator[tuple[str, st
     yield "terms", snapshot.assignment.title
     yield "probe", plan.describe()
     load = (
-        "" if snapshot.present_load is None else f", load {snapshot.present_load:.0%} of the limit"
+        ""
+        if snapshot.present_load is None
+        else f", load {describe_load(snapshot.present_load, 'the limit')}"
     )
     rate = snapshot.present.read_iops + snapshot.present.write_iops
-    yield "disk now", f"{snapshot.verdict or 'no verdict'}, {format_count(rate)} IOPS{load}"
+    verdict = "not known" if snapshot.verdict is None else SHOWN_WORDS[snapshot.verdict]
+    yield "disk now", f"{verdict}, {format_count(rate)} IOPS{load}"
 
 
 def _print_result(console: Console, result: ProbeResult) -> None:

@@ -36,7 +36,7 @@ from disksla.pipeline import (
 from disksla.pipeline.recording import decode_header, decode_tick
 from disksla.procfs import SECTOR_BYTES, Counters, difference, to_counters
 from disksla.units import MIB, format_count, format_size
-from disksla.verdict import VERDICTS
+from disksla.verdict import SHOWN_WORDS, VERDICTS
 
 LONGEST_LINE_BYTES = 8 * MIB
 """A tick of 10,000 disks that are all new has 6 MB; others have kilobytes."""
@@ -192,7 +192,7 @@ def _print_summary(first: State, last: State, periods: Sequence[_Period]) -> Non
     table.add_column("terms", no_wrap=True)
     for heading in ("reads", "read", "writes", "written", "peak IOPS"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("share of time", min_width=14, no_wrap=True)
+    table.add_column("share of time", min_width=14)
     names = Counter(period.end.disk.name for period in periods)
     for period in sorted(periods, key=lambda each: each.end.disk.name):
         end = period.end
@@ -228,7 +228,9 @@ def _shares(seconds: tuple[float, ...]) -> str:
     """Return the share of each verdict in the assessed time, the largest first."""
     whole_s = sum(seconds)
     by_share = sorted(zip(seconds, VERDICTS, strict=True), reverse=True)
-    return "\n".join(f"{each_s / whole_s:.0%} {name}" for each_s, name in by_share if each_s > 0)
+    return "\n".join(
+        f"{each_s / whole_s:.0%} {SHOWN_WORDS[name]}" for each_s, name in by_share if each_s > 0
+    )
 
 
 def _amounts(counters: Counters | None) -> tuple[str, str, str, str]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from disksla import DEFAULT_PORT
 from disksla.api import BAD_REQUEST, NOT_FOUND, OK, REFUSALS, TOO_MANY, UNAUTHORIZED, UNAVAILABLE
 from disksla.doctor.check_result import Check, CheckResult
 from disksla.doctor.facts import DaemonFacts, MachineFacts
@@ -187,6 +188,6 @@ def _scraped(daemon: DaemonFacts) -> Iterator[CheckResult]:
 def _port(url: str) -> str:
     """Return the port of the daemon; that of the default if it was asked on its Unix socket."""
     if url.startswith("unix:"):
-        return "10056"
+        return str(DEFAULT_PORT)
     found = re.search(r":(\d+)(?:/|$)", url)
     return "80" if found is None else found[1]

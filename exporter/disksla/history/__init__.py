@@ -16,8 +16,11 @@ from disksla.history.condition import (
     ConditionSeconds,
     PeriodSeconds,
     describe_condition,
+    describe_load,
     headline,
     present_condition,
+    shown_load,
+    watched_period,
 )
 from disksla.history.history import History, history_of
 from disksla.history.past import RECENT_S, HistoryView, seconds_of

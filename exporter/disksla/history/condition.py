@@ -1,10 +1,11 @@
 """What a person reads of a disk first: who or what makes requests wait, in Grafana's words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from disksla.credits import CreditLevel
-from disksla.units import format_percent
+from disksla.history.rates_text import seconds_text
+from disksla.units import format_count, format_percent
 from disksla.verdict import OF_MACHINE, LimitKind, Shown, Verdict, shown_seconds
 
 Condition = Literal[
@@ -44,6 +45,10 @@ _NOTICEABLE = 0.1
 """Share of the last seconds."""
 _EMPTY = 0.01
 """Credits below this share of the capacity are used up."""
+_MOST_FULL = 1.1
+"""Load of a second that is no more than the limit: one more window of 100 ms fits its edges."""
+_FIVE_MINUTES_S = 290.0
+"""At least: the verdicts on the last seconds may be missing."""
 _MAX_NAMED = 8
 
 ConditionSeconds = Mapping[Condition, float]
@@ -101,12 +106,29 @@ def describe_condition(condition: Condition | None, load_ratio: float | None) ->
         return "Not known yet"
     if condition != "ok" or load_ratio is None:
         return CONDITION_WORDS[condition]
-    return f"{CONDITION_WORDS[condition]}, {describe_load(load_ratio)} of the limit"
+    return f"{CONDITION_WORDS[condition]}, {describe_load(load_ratio, 'the limit')}"
 
 
-def describe_load(load_ratio: float) -> str:
-    """Return a load in whole percent."""
-    return "under 1 %" if load_ratio < LEAST_SHARE else format_percent(round(load_ratio, 2))
+def describe_load(load_ratio: float, limit: str) -> str:
+    """Return a load in whole percent of a limit; above it, as times of what is promised."""
+    ratio = shown_load(load_ratio)
+    if ratio > 1:
+        return f"{format_count(ratio)} times what is promised"
+    share = "under 1 %" if ratio < LEAST_SHARE else format_percent(round(ratio, 2))
+    return f"{share} of {limit}"
+
+
+def shown_load(load_ratio: float) -> float:
+    """Return a load without what the edges of its windows add to the limit."""
+    return min(load_ratio, 1.0) if round(load_ratio, 2) <= _MOST_FULL else load_ratio
+
+
+def watched_period(disks: Iterable[ConditionSeconds]) -> str:
+    """Return the last five minutes in words, or for how long the disks have been watched."""
+    watched_s = max((sum(each.values()) for each in disks), default=0.0)
+    if watched_s >= _FIVE_MINUTES_S:
+        return "the last five minutes"
+    return f"the last {seconds_text(watched_s)} s"
 
 
 def headline(disks: Mapping[str, ConditionSeconds], period: str) -> str:

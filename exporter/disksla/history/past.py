@@ -76,6 +76,9 @@ class HistoryView(NamedTuple):
         """
         slots = self.seconds(snapshot)[-_NOW_SLOTS:]
         seconds = seconds_of(joined(slots)) if slots else _of_window(snapshot)
+        if snapshot.throttle is not None and not any(seconds.throttled.values()):
+            # A provider that counts names the limit some seconds later.
+            seconds = seconds._replace(throttled={snapshot.throttle.limit: 1.0})
         return present_condition(seconds.conditions(), snapshot.credits)
 
     def machine(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> MachineLimit | None:
@@ -111,6 +114,10 @@ class HistoryView(NamedTuple):
         """Return what consumers used in a period of a disk, the greatest first."""
         _, summary, since_s = self._summary(snapshot, slots)
         return period_since(snapshot.consumers, since_s, summary).shares
+
+    def load(self, snapshot: DiskSnapshot) -> float | None:
+        """Return the mean load of a disk in the last five minutes, while it had requests."""
+        return self._summary(snapshot, self.seconds(snapshot))[1].load
 
     def _summary(
         self, snapshot: DiskSnapshot, slots: Sequence[Slot]

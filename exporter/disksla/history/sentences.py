@@ -56,15 +56,15 @@ def explain(
     sentences about the consumers of the disk.
     """
     if not summary.verdicts:
-        return ["Nothing was measured: no two samples of this disk were without a gap."]
+        return ["Nothing was measured: there were no two samples of this disk in a row."]
     problems = sorted(_problems(summary, assignment, machine), key=lambda each: -each[0])
     sentences = [*(sentence for _, sentence in problems), *who]
     if not problems and not is_said(machine_s, summary.seconds):
         sentences += _acquittal(summary, shared=assignment.limits.shared_by is not None)
     sentences += _other_verdicts(summary, assignment.limits)
     sentences += _other_operations(summary, assignment.limits)
-    held = f"Nothing held for long enough to be said of {seconds_text(summary.seconds)} s."
-    return sentences or [held]
+    period = f"{seconds_text(summary.seconds)} s"
+    return sentences or [f"{period} is too short a time to say anything about this disk."]
 
 
 def describe_machine(shared: SharedLimits) -> str:
@@ -156,6 +156,7 @@ def _slow(how_long: str, part: SlowPart, limits: Limits) -> str:
 
 def _how_long(seconds: float, summary: Summary) -> str:
     """Return how long, as the beginning of a sentence."""
+    seconds = min(seconds, summary.seconds)  # of those that a provider names, some are late
     return f"For {seconds_text(seconds)} of the last {seconds_text(summary.seconds)} s"
 
 
@@ -308,7 +309,7 @@ def _acquittal(summary: Summary, *, shared: bool) -> Iterator[str]:
         return
     if shared:
         return  # what others use of the limit is not known
-    facts = f"{describe_load(summary.load)} of its limit"
+    facts = describe_load(summary.load, "its limit")
     if summary.latency_s is not None:
         facts += f", {format_duration(summary.latency_s)}"
     if summary.compared_s >= _MOSTLY * active_s:
@@ -342,10 +343,8 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         if limits.shared_by is not None and "met" in said:
             found = f"the load was below the limit, which is shared by {limits.shared_by}"
         elif limits.shared_by is not None and summary.load is not None:
-            found = (
-                f"this machine used {describe_load(summary.load)} of a limit that is shared by"
-                f" {limits.shared_by}"
-            )
+            limit = f"a limit that is shared by {limits.shared_by}"
+            found = f"this machine used {describe_load(summary.load, limit)}"
         yield f"{_how_long(part.seconds, summary)} {found}: {_rates(part)}."
     if "idle" in said:
         yield f"{_how_long(said['idle'].seconds, summary)} the disk was idle."
@@ -359,8 +358,8 @@ def _other_operations(summary: Summary, limits: Limits) -> Iterator[str]:
     compared = "They are compared with no limit."
     for bucket in limits.buckets:
         used = others * (bucket.metered.least_bytes if bucket.metered is not None else 1)
-        share = describe_load(used / bucket.base_per_second)
-        compared = f"As burst credits count them, they alone use {share} of the baseline."
+        share = describe_load(used / bucket.base_per_second, "the baseline")
+        compared = f"As burst credits count them, they alone use {share}."
     yield (
         "Most operations were neither reads nor writes, but metadata, locks or commits:"
         f" {format_count(round(others))} per second, beside {format_count(round(requests))}"

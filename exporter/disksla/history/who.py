@@ -131,16 +131,15 @@ def _who(period: ConsumerPeriod, first: Unit) -> Iterator[str]:
     if period.seconds < _LEAST_S or not period.shares:
         return
     seconds = format_count(round(period.seconds))
-    when = f"In the {seconds} s in which it was watched"
-    if period.is_throttled:
-        when = f"In the throttled {seconds} s"
+    watched = "throttled" if period.is_throttled else "watched"
+    when = f"In the {seconds} s in which it was {watched}"
     order = (first, *(unit for unit in UNITS if unit != first))
     known = [unit for unit in order if any(getattr(each, unit) for each in period.shares)]
     lists = [_list(period.shares, unit) for unit in known]
     leaders = {_leader(period.shares, unit) for unit in known}
     yield from (f"{when}, {text}." for text in lists[:1])
     if len(leaders) > 1:
-        yield f"By {known[1]}, it is another: {lists[1]}."
+        yield f"By {known[1]}, another one leads: {lists[1]}."
 
 
 def _leader(shares: Iterable[ConsumerShare], unit: Unit) -> str:

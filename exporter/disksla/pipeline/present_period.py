@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
+import msgspec
+
 from disksla.pipeline.state import State
 from disksla.pipeline.window_records import WindowRecord, window_records
 
@@ -32,10 +34,23 @@ def present_periods(states: Iterable[State]) -> PresentPeriods | None:
         for record in window_records(before, last):
             if record.monotonic_s > since_s.get(record.device, float("-inf")):
                 records[record.device].append(record)
+        for device, disk_state in last.monitored.items():
+            previous = before.monitored.get(device)
+            if previous is not None and disk_state.never_done > previous.never_done:
+                _take_stall_back(records[device])
         for device in ended(before, last):
             records.pop(device, None)
             since_s[device] = last.clocks.monotonic_s if last.clocks is not None else 0.0
     return None if last is None else PresentPeriods(last, records, since_s)
+
+
+def _take_stall_back(records: list[WindowRecord]) -> None:
+    """Make the last silence idle: requests that were completed after it show what it was."""
+    for index, record in reversed(list(enumerate(records))):
+        if record.verdict == "stalled":
+            records[index] = msgspec.structs.replace(record, verdict="idle")
+        elif (record.reads or record.writes) and index < len(records) - 1:
+            break
 
 
 def ended(before: State, after: State) -> list[str]:

@@ -5,9 +5,10 @@ import re
 import socket
 from typing import NamedTuple
 
+from disksla import DEFAULT_PORT
 from disksla.errors import DiskslaError
 
-DEFAULT_LISTEN_ADDRESS = ":10056"
+DEFAULT_LISTEN_ADDRESS = f":{DEFAULT_PORT}"
 BACKLOG = 1024
 """Connections that the kernel queues until they are accepted; clients retry others after 1 s."""
 
@@ -37,7 +38,7 @@ def parse_listen_address(text: str) -> ListenAddress:
     if match is None or int(match["port"]) > _HIGHEST_PORT:
         raise DiskslaError(
             f"invalid listen address '{text}': expected HOST:PORT, [IPV6]:PORT or :PORT,"
-            f" such as {DEFAULT_LISTEN_ADDRESS} or 127.0.0.1:10056"
+            f" such as {DEFAULT_LISTEN_ADDRESS} or 127.0.0.1{DEFAULT_LISTEN_ADDRESS}"
         )
     return ListenAddress(match["ipv6"] or match["host"] or "", int(match["port"]))
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from disksla.api import LiveDiskDocument
-from disksla.history import describe_condition, describe_rates
+from disksla.history import describe_condition, describe_load, describe_rates, shown_load
 from disksla.top.line import Line, Span, fit, wrap
 from disksla.top.look import Look, curve, strip
 from disksla.top.order import problem_now
@@ -106,13 +106,13 @@ def _facts(disk: LiveDiskDocument, now_s: float) -> Iterator[tuple[str, str]]:
     now = f"{reads} r/s, {writes} w/s, {format_bandwidth(read)} read"
     yield "now", f"{now}, {format_bandwidth(written)} written, {disk.inflight or 0} in flight"
     if disk.load_ratio is not None:
-        yield "load", f"{format_percent(disk.load_ratio)} of its limit"
+        yield "load", describe_load(disk.load_ratio, "its limit")
     yield "limits", describe_rates(disk.limits) or "none are known"
     for level in disk.credits:
         yield "credits", level.describe()
     for machine in disk.machine_limits:
         load = machine.load_ratio
-        used = "" if load is None else f"; load {format_percent(load)}"
+        used = "" if load is None else f"; load {format_percent(shown_load(load))}"
         yield "machine", f"{machine.limits}{used}"
     yield "terms", disk.terms
     yield "from", _origin(disk, now_s)

@@ -8,6 +8,7 @@ from disksla.html import REPORT_STYLE, HtmlPage
 from disksla.package_files import file_beside
 from disksla.text import escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.verdict import SHOWN_WORDS
 from disksla.verification.report import (
     LEVEL_TEXT,
     VERDICT_TEXT,
@@ -149,11 +150,11 @@ def _notes(result: SuiteTestResult) -> Iterator[str]:
     monitored_s = sum(result.window_seconds.values())
     if monitored_s:
         parts = (
-            f"{verdict} {seconds / monitored_s:.0%}"
+            f"{SHOWN_WORDS[verdict]} {seconds / monitored_s:.0%}"
             for verdict, seconds in result.window_seconds.items()
             if seconds >= 0.005 * monitored_s
         )
-        yield f"Verdicts of 100 ms windows: {', '.join(parts)}"
+        yield f"Windows of 100 ms: {', '.join(parts)}"
 
 
 def _bar(result: SuiteTestResult) -> str:

@@ -13,6 +13,8 @@ from disksla.history import (
     headline,
     joined,
     seconds_of,
+    shown_load,
+    watched_period,
 )
 from disksla.limits import Limits
 from disksla.metrics import BuildInfo
@@ -66,7 +68,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
 def _headline(conditions: Mapping[str, ConditionSeconds]) -> str:
     if not conditions:
         return "<h1>No disk is monitored; <code>disksla discover</code> shows why.</h1>"
-    answer = headline(conditions, "the last five minutes")
+    answer = headline(conditions, watched_period(conditions.values()))
     return f'<div role="status"><h1>{escape_html(answer)}</h1></div>'
 
 
@@ -222,7 +224,7 @@ def _load(load: float | None) -> str:
     meter = (
         f'<meter min="0" max="1" high="0.9" value="{min(load, 1):.3f}" aria-hidden="true"></meter>'
     )
-    return f'<span class="rate">{meter} {format_percent(load)}</span>'
+    return f'<span class="rate">{meter} {format_percent(shown_load(load))}</span>'
 
 
 def _condition(snapshot: DiskSnapshot, past: HistoryView) -> str:

@@ -86,7 +86,7 @@ class NfsGuest:
     ) -> None:
         """Mount an export, with nothing in the caches of the client and the server."""
         port = PROXY_PORT if proxied else _SERVER_PORT
-        more = ",nolock" if version == "3" else ""
+        more = ",nolock,proto=tcp,mountproto=tcp" if version == "3" else ""
         self.run(
             f"mkdir -p {at}; echo 3 >/proc/sys/vm/drop_caches; mount -t nfs"
             f" -o vers={version},port={port},nosharecache{more} 127.0.0.1:/srv/{export} {at}"

@@ -49,6 +49,11 @@ def read(name: str, *mount_points: str) -> list[MountReading]:
             "/mnt/docs",
             (484, 513, 11208171, 121607878, 4.525, 517.579),
         ),
+        ("v3-v4.2-6.1", "/mnt/a", (129, 40, 8388608, 1310720, 7.612, 15.450)),
+        ("v3-v4.2-6.1", "/mnt/b", (129, 40, 8388608, 1310720, 6.101, 19.275)),
+        ("v3-v4.2-6.12", "/mnt/a", (129, 40, 8388608, 1310720, 9.109, 21.375)),
+        # its reads are READ_PLUS, which nfsiostat does not print
+        ("v3-v4.2-6.12", "/mnt/b", (129, 40, 8388608, 1310720, 786 / 129, 20.125)),
     ],
 )  # fmt: skip
 def test_counters_of_real_clients(

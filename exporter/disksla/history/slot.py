@@ -3,6 +3,7 @@
 import math
 import struct
 from collections.abc import Iterator, Sequence
+from operator import sub
 from typing import NamedTuple
 
 from disksla.credits import CreditAccount
@@ -177,7 +178,7 @@ def slot_between(
     credits_ratio: float | None,
 ) -> Slot:
     """Return what a disk did between two totals."""
-    increase = RunningTotals(*(b - a for a, b in zip(before, after, strict=True)))
+    increase = RunningTotals(*map(sub, after, before))
     return Slot(end_s, seconds, credits_ratio, increase)
 
 

@@ -16,6 +16,15 @@ POINT = "/mnt/nfs"
 PROXY_PORT = 3049
 _SERVER_PORT = 2049
 _PROXY = Path(__file__).with_name("nfs_proxy.py")
+_AS_POSTGRES = "setpriv --reuid=postgres --regid=postgres --clear-groups"
+_POSTGRESQL = (
+    f"exec {_AS_POSTGRES} $(echo /usr/lib/postgresql/*/bin/postgres) -D {POINT}/pgbench"
+    " -c listen_addresses= -c unix_socket_directories=/tmp"
+)
+_PGBENCH = (
+    "until pg_isready --quiet --host=/tmp; do sleep 1; done;"
+    f" exec {_AS_POSTGRES} pgbench --host /tmp --no-vacuum --client 4 --time 3600 postgres"
+)
 _SERVE = f"""
 mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 /dev/DISK
 mkdir -p /srv/disk /srv/root {POINT}
@@ -27,6 +36,7 @@ systemctl start rpcbind nfs-server
 head -c 64M /dev/urandom >/srv/disk/file
 cp /srv/disk/file /srv/root/file
 for each in $(seq 30); do echo $each >/srv/disk/file$each; done
+cp -a /var/lib/postgresql/pgbench /srv/disk
 sync
 """
 """The export disk is on the disk that is throttled, root is not."""
@@ -121,6 +131,12 @@ class NfsGuest:
             f"systemd-run --quiet --collect --unit=load{at.replace('/', '-')} fio --name=load"
             f" --filename={at}/file --size=64m --thread --time_based --runtime=1h {fio}"
         )
+
+    def begin_postgresql(self) -> None:
+        """Start a server of PostgreSQL, whose data is on the mount, and its clients."""
+        for name, command in (("postgresql", _POSTGRESQL), ("pgbench", _PGBENCH)):
+            self.guest.write(f"/run/{name}.sh", command)
+            self.run(f"systemd-run --quiet --collect --unit=load-{name} sh /run/{name}.sh")
 
     def end(self) -> None:
         """Stop all loads."""

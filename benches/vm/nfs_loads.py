@@ -40,7 +40,8 @@ class Load(NamedTuple):
 
     name: str
     via: Via
-    fio: str
+    fio: str | None
+    """Its options; None for PostgreSQL under pgbench."""
     is_known: bool = True
     """Whether the limit is in the configuration."""
     is_exact: bool = True
@@ -67,6 +68,8 @@ LOADS = (
     Load("proxy, libaio", _REQUEST_LIMIT, f"{READ} {DEEP}"),
     Load("proxy, writes", _REQUEST_LIMIT, f"{READ} {DEEP} --rw=randwrite"),
     Load("proxy, half the limit", _REQUEST_LIMIT, f"{READ} {DEEP} --rate_iops=30"),
+    Load("proxy, PostgreSQL", _REQUEST_LIMIT, None, is_exact=False),
+    Load("disk, PostgreSQL", _DISK, None, is_exact=False),
     Load("proxy, bytes", Via("bytes", 2_000_000), f"--direct=1 --bs=64k --rw=read {DEEP}"),
 )
 
@@ -95,7 +98,10 @@ def under(nfs: NfsGuest, version: str, load: Load) -> Iterator[str]:
         nfs.proxy(load.via.kind, load.via.rate)
     nfs.mount(version, proxied=not load.via.is_disk)
     nfs.configure(load.via.terms if load.is_known else None)
-    nfs.begin(load.fio)
+    if load.fio is None:
+        nfs.begin_postgresql()
+    else:
+        nfs.begin(load.fio)
     time.sleep(WARM_S)
     before = nfs.seen()
     time.sleep(_MEASURE_S)

@@ -139,7 +139,7 @@ def _runbook_lacks(alert: str, daemon: str) -> Iterator[str]:
 
 def check(random: Random, image: Path, package: Path) -> list[str]:
     """Go from a new machine to the first alert; return what differed from the docstring above."""
-    iops, depth = random.randint(60, 100), random.randint(8, 32)
+    iops, depth = random.randint(30, 50), random.randint(8, 32)
     write(f"limit {iops} IOPS, queue depth {depth}")
     with ExitStack() as undo:
         directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-vm-")))

@@ -152,13 +152,14 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
         oldest first. Without a duration it is a gap, and undecided windows before it stay
         unproven.
         """
-        least_writes = self.least_writes + interval.without_flushes().writes
+        data = interval.without_flushes()
+        least_writes = self.least_writes + data.writes
         most_writes = self.most_writes + interval.writes
         if not interval.seconds:
             # Requests of a gap count in the latency histograms. They have no rate and no load,
             # because the time in which they completed is unknown.
             return msgspec.structs.replace(
-                _with_latency(self.with_undecided_unproven(limits), [interval.without_flushes()]),
+                _with_latency(self.with_undecided_unproven(limits), [data]),
                 complete_to=assessed,
                 least_writes=least_writes,
                 most_writes=most_writes,

@@ -12,6 +12,7 @@ from disksla.limits import (
     Burst,
     Conditions,
     LatencyKind,
+    LimiterTerms,
     Limits,
     Rates,
     Resource,
@@ -52,6 +53,7 @@ class _CustomTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
     queue_depth: Annotated[int, whole_number(1, 10**6)] | None = None
     request_bytes: Bytes | None = msgspec.field(default=None, name="request_size")
     """Requests in flight, and their size, for which the rates hold."""
+    limiter: LimiterTerms | None = None
 
 
 class SumTerms(_CustomTerms, frozen=True, tag="sum", kw_only=True):
@@ -128,6 +130,8 @@ def custom_limits(terms: CustomTerms) -> Limits:
         (terms.latency_kind or "guaranteed") if terms.latency_s is not None else None,
         _burst(terms) if isinstance(terms, SumTerms) else None,
     )
+    if terms.limiter is not None:
+        limits = msgspec.structs.replace(limits, limiter=terms.limiter.limiter)
     if terms.queue_depth is None and terms.request_bytes is None:
         return limits
     request_bytes = terms.request_bytes or USUAL_IOPS_CONDITIONS.request_bytes

@@ -18,6 +18,7 @@ from disksla.limits.derive import (
     provision_bounds,
 )
 from disksla.limits.larger_machine import larger_machine, machine_family
+from disksla.limits.limiter import Limiter, LimiterKind, LimiterTerms
 from disksla.limits.limits import (
     NO_LIMITS,
     USUAL_IOPS_CONDITIONS,

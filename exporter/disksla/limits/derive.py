@@ -124,6 +124,7 @@ def _limits(
         write_latency_s=latency.write_seconds if latency else None,
         latency_time_share=latency.time_share if latency else None,
         promised_time_share=terms.promised_time_share,
+        limiter=terms.limiter.limiter if terms.limiter else limits.limiter,
         promised_shares=terms.promised_shares,
         iops_conditions=terms.iops_conditions,
         bandwidth_conditions=terms.bandwidth_conditions,

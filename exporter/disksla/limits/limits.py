@@ -20,6 +20,7 @@ from disksla.limits.cost_model import (
     separate_charges,
     shared_charges,
 )
+from disksla.limits.limiter import Limiter
 from disksla.schema import Bytes, number, whole_number
 from disksla.units import KIB
 
@@ -170,6 +171,7 @@ class Limits(msgspec.Struct, frozen=True):
     """What helps where credits are used up, as a sentence."""
     client: "Limits | None" = None
     """What one client of a network file storage may get; None if that is not stated."""
+    limiter: Limiter = Limiter()
     one_unit: OneUnit | None = None
     """None unless the limits grow with allocation units and there are several."""
 

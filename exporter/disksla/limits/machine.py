@@ -18,6 +18,7 @@ from disksla.errors import DiskslaError
 from disksla.limits.assignment import UNKNOWN_TERMS
 from disksla.limits.burst_rules import burst_buckets
 from disksla.limits.cost_model import Additive
+from disksla.limits.limiter import MeasuredLimiter
 from disksla.limits.limits import BudgetKind, Budgets, Burst, Limits, Rates, build_limits
 from disksla.limits.rules import Amount
 from disksla.limits.terms import Confidence, RowSource
@@ -98,6 +99,7 @@ class GroupRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     read_bandwidth: MachineBandwidth
     write_bandwidth: MachineBandwidth
     burst: MachineBurst | None = None
+    limiter: MeasuredLimiter | None = None
     may_cost: Additive | None = None
     """A request may cost both IOPS and bandwidth, as it does at a disk. The limits are a range
     then, between this cost and that of separate budgets."""
@@ -307,6 +309,8 @@ def _limits(group: GroupRule, row: Row, vcpus: int) -> Limits | None:
     if group.burst is not None and peak != base:
         burst = Burst(peak, burst_buckets(base, peak, group.burst.seconds))
     limits = build_limits(base, group.budget, burst=burst)
+    if group.limiter is not None:
+        limits = msgspec.structs.replace(limits, limiter=group.limiter.limiter)
     if group.may_cost is None:
         return limits
     additive = build_limits(base, group.budget, cost=group.may_cost)

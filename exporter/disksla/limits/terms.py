@@ -9,6 +9,7 @@ import msgspec
 from disksla.errors import DiskslaError
 from disksla.limits.burst_rules import BurstRule, Provision
 from disksla.limits.cost_model import Additive, CostModel, PerRequest, Rates
+from disksla.limits.limiter import Address, MeasuredLimiter
 from disksla.limits.limits import (
     BudgetKind,
     Budgets,
@@ -45,7 +46,7 @@ _Id = Annotated[
 class RowSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The origin of a row."""
 
-    url: Annotated[str, pattern("an address such as https://example.com/page", r"https?://\S+")]
+    url: Address
     date: Date
     """Day of the revision, or the day of reading where the source has none."""
     revision: Text | None = None
@@ -211,6 +212,7 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     iops_conditions: Conditions | None = None
     bandwidth_conditions: Conditions | None = None
     burst: BurstRule | None = None
+    limiter: MeasuredLimiter | None = None
 
     @property
     def names(self) -> dict[str, None]:

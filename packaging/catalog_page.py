@@ -13,6 +13,7 @@ from disksla.limits.derivation import (
     client_text,
     group_rates,
     latency_text,
+    limiter_text,
     metered_text,
     percent_text,
     shared_text,
@@ -131,6 +132,8 @@ def _conditions(row: Terms) -> Iterator[tuple[str, str]]:
     """Yield what is promised besides rates, and for which requests."""
     if row.latency is not None:
         yield "latency", _latency(row.latency)
+    if row.limiter is not None:
+        yield "limiter", limiter_text(row.limiter, row.limiter.excess_ratio)
     if row.promised_time_share is not None:
         yield "promised for", f"{percent_text(row.promised_time_share)} of the time"
     for what, conditions in (

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from disksla.limits.cost_model import Metered
 from disksla.limits.derive import Shown, bases, bounds_text, derive_limits
+from disksla.limits.limiter import Limiter, LimiterTerms
 from disksla.limits.machine import GroupRule, PerVcpu
 from disksla.limits.options import with_options
 from disksla.limits.rules import (
@@ -55,6 +56,18 @@ def latency_text(
         parts.append(f"{format_duration(write_s)} for writes")
     time = "" if time_share is None else f" for {percent_text(time_share)} of the time"
     return f"{', '.join(parts)}{time}, {kind}"
+
+
+def limiter_text(limiter: Limiter | LimiterTerms, excess_ratio: float | None) -> str:
+    """Return how a limiter behaves, and by how much its rates exceed the promise."""
+    parts = [limiter.kind or "not known whether even or in windows"]
+    if limiter.window_s is not None:
+        parts = [f"in windows of {format_duration(limiter.window_s)}"]
+    if limiter.bucket_s is not None:
+        parts.append(f"a bucket of {format_duration(limiter.bucket_s)}")
+    if excess_ratio is not None:
+        parts.append(f"up to {percent_text(excess_ratio)} more than promised")
+    return ", ".join(parts)
 
 
 def shared_text(shared_by: str) -> str:

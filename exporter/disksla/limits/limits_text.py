@@ -15,6 +15,7 @@ from disksla.limits.derivation import (
     client_text,
     derivation,
     latency_text,
+    limiter_text,
     metered_text,
     percent_text,
     shared_text,
@@ -56,6 +57,12 @@ def limits_document(limits: Limits) -> dict[str, Any]:
         "latency_kind": limits.latency_kind,
         "latency_time_share": limits.latency_time_share,
         "promised_time_share": limits.promised_time_share,
+        "limiter": {
+            "kind": limits.limiter.kind,
+            "window_seconds": limits.limiter.window_s,
+            "bucket_seconds": limits.limiter.bucket_s,
+            "excess_ratio": limits.limiter.excess_ratio,
+        },
         "burst": burst_document(limits.burst) if limits.burst else None,
         "one_unit": limits.one_unit
         and {
@@ -114,6 +121,13 @@ def limits_facts(
         )
     if limits.promised_time_share is not None:
         yield "promised for", f"{percent_text(limits.promised_time_share)} of the time"
+    known = terms.limiter if terms is not None else None
+    if known is not None:
+        yield "limiter", limiter_text(known, known.excess_ratio)
+    elif limits.limiter.kind is not None:
+        yield "limiter", limiter_text(limits.limiter, None)
+    elif terms is not None and limits.budget is not None and not terms.is_file_storage:
+        yield "limiter", "not known"
     if terms is not None:
         yield from _conditions(terms)
     for bucket in limits.buckets:

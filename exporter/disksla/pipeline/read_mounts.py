@@ -8,7 +8,7 @@ from disksla.pipeline.state import MountsRead, State
 from disksla.pipeline.tick import Tick
 from disksla.verdict import Sign
 
-_MOUNT_SIGNS: frozenset[Sign] = frozenset({"known limit"})
+_MOUNT_SIGNS: frozenset[Sign] = frozenset({"bucket"})
 """Of NFS mounts. Pauses are not looked for: requests are done by others, too."""
 _LONGEST_S = 3.0
 """A longer time between two readings is a gap: they are a second apart at most."""

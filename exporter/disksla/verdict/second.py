@@ -1,8 +1,11 @@
 """What is seen of a disk in one second of monotonic time: verdicts are made of these."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from disksla.interval import Interval, summed
+from disksla.limits import Limits
+from disksla.verdict.bucket import FOLLOWED_S, Followed, buckets_of, follow
 from disksla.verdict.observation import Observation
 from disksla.verdict.pauses import Pause, find_pauses
 
@@ -19,6 +22,8 @@ class Second(NamedTuple):
     """Share of the time in which requests were in flight."""
     pauses: tuple[Pause, ...]
     """Those that ended in it, and one that has not."""
+    buckets: tuple[Followed | None, ...]
+    """Those of the limits, as `buckets_of` has them."""
     is_close: bool
     """Whether the disk was looked at closer in most of it."""
 
@@ -28,14 +33,22 @@ class Second(NamedTuple):
         return self.served.without_flushes().requests / self.served.seconds
 
 
-def second_of(number: int, observations: tuple[Observation, ...], before: Second | None) -> Second:
-    """Return a second; `before` is the last one that is known, in which a pause may begin."""
-    served = summed([each.window for each in observations])
+def second_of(
+    number: int, observations: tuple[Observation, ...], before: Sequence[Second], limits: Limits
+) -> Second:
+    """Return a second; `before` are those that are known: a pause may have begun in the last."""
+    windows = [each.window for each in observations]
+    served = summed(windows)
     busy_s = sum(each.busy_s for each in observations)
-    earlier = () if before is None else before.observations
+    earlier = before[-1].observations if before else ()
     pauses = find_pauses(step for each in (*earlier, *observations) for step in each.steps)
-    begin_s = observations[0].window.end_s - observations[0].window.seconds
+    begin_s = windows[0].end_s - windows[0].seconds
     own = tuple(pause for pause in pauses if pause.end_s > begin_s)
+    followed = [each for each in before if each.number >= number - FOLLOWED_S]
+    buckets = tuple(
+        follow(windows, [each.buckets[index] for each in followed], bucket)
+        for index, bucket in enumerate(buckets_of(limits))
+    )
     close = sum(each.is_close for each in observations)
     return Second(
         number=number,
@@ -43,5 +56,6 @@ def second_of(number: int, observations: tuple[Observation, ...], before: Second
         served=served,
         busy_share=busy_s / served.seconds,
         pauses=own,
+        buckets=buckets,
         is_close=2 * close > len(observations),
     )

@@ -15,13 +15,14 @@ import msgspec
 
 from disksla.interval import Interval, load_of, summed
 from disksla.limits import Limits
+from disksla.verdict.bucket import EVIDENCE_S, Bucket, Followed, buckets_of, is_limiting
 from disksla.verdict.admitted import Admitted, admitted
 from disksla.verdict.naming import levels, limit_at
 from disksla.verdict.pauses import Clock, find_clock
 from disksla.verdict.second import Second
 from disksla.verdict.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
 
-Sign = Literal["pauses", "known limit"]
+Sign = Literal["pauses", "bucket"]
 SIGNS: frozenset[Sign] = frozenset(get_args(Sign))
 
 MEMORY_S = 10.0
@@ -72,7 +73,7 @@ def find(
     `seconds` are those within MEMORY_S; `group` is the same second of its group, if it is in one.
     """
     found = _paused(seconds, limits, tolerance, group) if "pauses" in signs else None
-    if found is None and "known limit" in signs:
+    if found is None and "bucket" in signs:
         found = _at_known_limit(seconds, limits, tolerance, group)
     return found
 
@@ -131,43 +132,44 @@ def _at_known_limit(
     throttled_s = tuple(_data_s(each.window) for each in seconds[-1].observations)
     if not any(throttled_s):
         return None
-    own = _at_own_limit(seconds, throttled_s, limits, tolerance)
+    own = _at_bucket(seconds, limits)
     if own is not None or group is None or not group.is_throttled or group.throttle is None:
         return own
     if (load_of(seconds[-1].served, group.charges) or 0.0) < group.least_load:
         return None
     near = limit_at(_without_flushes(seconds[-1].served), limits, STEADY_SHARE)
-    return FoundLimiter(near or group.throttle, "known limit", throttled_s)
+    return FoundLimiter(near or group.throttle, "bucket", throttled_s)
 
 
-def _at_own_limit(
-    seconds: Sequence[Second], throttled_s: tuple[float, ...], limits: Limits, tolerance: float
-) -> FoundLimiter | None:
-    """Return the limit of the terms at whose rate a disk is served.
-
-    The rate of each of the last seconds is the same, and that of the limit.
-    """
-    recent = [second.served for second in _last_busy(seconds)]
-    is_certain = not any(served.flushes for served in recent)
-    if not recent or not (is_certain or _is_looked_at(seconds)):
-        return None  # to guess the data writes as well is too much for samples every 100 ms
-    # As many writes are empty as there were flushes, or all have data (commits of a journal).
-    for count in (_with_all,) if is_certain else (_without_flushes, _with_all):
-        if limit_at(count(recent[-1]), limits, 4 * _slack(recent[-1])) is None:
-            continue  # far from every limit, as most disks are: the others need not be added up
-        served = [count(second) for second in recent]
-        whole = summed(served)
-        throttle = limit_at(whole, limits, min(tolerance, 2 * STEADY_SHARE))
-        if throttle and all(_is_steady(each, whole, limits, throttle) for each in served):
-            return FoundLimiter(throttle, "known limit", throttled_s, whole, is_certain)
-    return None
-
-
-def _last_busy(seconds: Sequence[Second]) -> Sequence[Second]:
-    """Return the last STEADY_SECONDS; none if one of them is missing, or is not busy."""
-    last = seconds[-STEADY_SECONDS:]
-    follow = last[-1].number - last[0].number == STEADY_SECONDS - 1
-    return last if follow and all(each.busy_share >= BUSY_SHARE for each in last) else ()
+def _at_bucket(seconds: Sequence[Second], limits: Limits) -> FoundLimiter | None:
+    """Return the limit of the terms whose bucket makes requests wait: of several, the longest."""
+    last = seconds[-1]
+    recent = [second for second in seconds if second.number > last.number - EVIDENCE_S]
+    busy_s = [second.busy_share * second.served.seconds for second in recent]
+    found: tuple[Bucket, Followed] | None = None
+    longest_s = 0.0
+    for index, bucket in enumerate(buckets_of(limits)):
+        followed = last.buckets[index]
+        if followed is None or sum(followed.waited_s) <= longest_s:
+            continue
+        if is_limiting([second.buckets[index] for second in recent], busy_s, bucket):
+            longest_s, found = sum(followed.waited_s), (bucket, followed)
+    if found is None:
+        return None
+    bucket, followed = found
+    waited = [
+        each.window
+        for each, waited_s in zip(last.observations, followed.waited_s, strict=True)
+        if waited_s >= each.window.seconds
+    ]
+    count = _without_flushes if bucket.has_empty else _with_all
+    return FoundLimiter(
+        throttle=bucket.throttle,
+        sign="bucket",
+        throttled_s=followed.waited_s,
+        served=count(summed(waited)) if waited else None,
+        is_certain=not last.served.flushes,
+    )
 
 
 def _is_looked_at(seconds: Sequence[Second]) -> bool:

@@ -175,7 +175,7 @@ def _decided(
         return state, ()
     number = int(ended[-1].window.end_s)
     kept = tuple(each for each in state.seconds if each.number > number - MEMORY_S)
-    second = second_of(number, tuple(ended), kept[-1] if kept else None)
+    second = second_of(number, tuple(ended), kept, limits)
     seconds = (*kept, second)
     shared = group if group is not None and group.second == number else None
     is_busy = second.busy_share >= BUSY_SHARE

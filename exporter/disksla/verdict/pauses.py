@@ -202,14 +202,25 @@ def _fitted_window_s(pauses: Sequence[Pause], first: int, parts: int) -> float |
 
 
 def _phase(group: Sequence[Pause], window_s: float) -> tuple[float, float, float]:
-    """Return the begin and the end of a group, and the mean time at which its windows begin."""
-    sine = cosine = 0.0
-    for pause in group:
-        turn = math.tau * (pause.at_s - group[0].at_s) / window_s
-        sine += math.sin(turn) / pause.error_s**2
-        cosine += math.cos(turn) / pause.error_s**2
-    phase_s = group[0].at_s + math.atan2(sine, cosine) / math.tau * window_s
-    return group[0].begin_s - window_s, group[-1].end_s + window_s, phase_s
+    """Return the begin and the end of a group, and the time at which its windows begin.
+
+    That is the mean of the pauses of which most agree: a stray one may have a smaller error.
+    """
+
+    def late_s(pause: Pause, at_s: float) -> float:
+        return pause.at_s - at_s - round((pause.at_s - at_s) / window_s) * window_s
+
+    agreeing = max(
+        (
+            [each for each in group if abs(late_s(each, one.at_s)) <= each.error_s + one.error_s]
+            for one in group
+        ),
+        key=len,
+    )
+    first_s = agreeing[0].at_s
+    weights = sum(pause.error_s**-2 for pause in agreeing)
+    mean_s = sum(late_s(pause, first_s) * pause.error_s**-2 for pause in agreeing) / weights
+    return group[0].begin_s - window_s, group[-1].end_s + window_s, first_s + mean_s
 
 
 def _chance(on_time: Sequence[Pause], window_s: float, groups: int) -> float:

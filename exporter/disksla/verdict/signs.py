@@ -18,7 +18,7 @@ from disksla.limits import Limits
 from disksla.verdict.bucket import EVIDENCE_S, Bucket, Followed, buckets_of, is_limiting
 from disksla.verdict.admitted import Admitted, admitted
 from disksla.verdict.naming import levels, limit_at
-from disksla.verdict.pauses import Clock, find_clock
+from disksla.verdict.pauses import LONGEST_WINDOW_S, Clock, find_clock
 from disksla.verdict.second import Second
 from disksla.verdict.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
 
@@ -38,8 +38,6 @@ FEW_REQUESTS = 12
 """In a window. A disk may serve so many at a time."""
 ONE_WINDOW = 0.1
 """Requests take one window each, if their mean latency differs from it by no more than this."""
-LONG_WINDOW_S = 0.4
-"""Pauses of such windows are seen in samples every 100 ms, too."""
 LOOKED_SECONDS = 4
 SAME_LOAD = 1.25
 """Where a disk is not looked at, what was seen of it holds for seconds in which it serves no more
@@ -87,8 +85,7 @@ def _paused(
     if clock is None:
         return None
     full = admitted(_steps(seconds), ended, clock)
-    is_long = clock.window_s >= LONG_WINDOW_S
-    if last.is_close or is_long or not _is_looked_at(seconds):
+    if last.is_close or not _is_looked_at(seconds):
         spans = list(_throttled_spans(seconds[-2:], clock))
         throttled_s = tuple(
             _within(spans, each.window) / each.seen_share for each in last.observations
@@ -102,8 +99,8 @@ def _paused(
         return None
     served, is_certain = (None, False) if full is None else (full.served, full.is_certain)
     throttle = UNKNOWN_LIMIT if served is None else _named(served, limits, tolerance, group)
-    if throttle == UNKNOWN_LIMIT and full is not None:
-        if _may_be_served(full, clock, seconds):
+    if throttle == UNKNOWN_LIMIT:
+        if full is None or _may_be_served(full, clock, seconds):
             return None
         throttle, served = _in_turns(full, limits, tolerance)
     return FoundLimiter(
@@ -121,8 +118,7 @@ def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> b
     served = summed([second.served for second in seconds])
     took_s = ((served.read_ms or 0) + (served.data_write_ms or 0)) / 1000
     latency_s = took_s / max(1, served.requests)
-    is_one_each = abs(latency_s / clock.window_s - 1) < ONE_WINDOW
-    return full.requests < FEW_REQUESTS and is_one_each
+    return full.requests < FEW_REQUESTS and latency_s > (1 - ONE_WINDOW) * clock.window_s
 
 
 def _at_known_limit(
@@ -220,19 +216,22 @@ def _in_turns(full: Admitted, limits: Limits, tolerance: float) -> tuple[Throttl
 
 def is_as_when_looked_at(seconds: Sequence[Second]) -> bool:
     """Return whether the last second is like one in which the disk was looked at, if any."""
-    return not _is_looked_at(seconds) or bool(_alike(seconds, LONG_WINDOW_S))
+    return not _is_looked_at(seconds) or bool(_alike(seconds, LONGEST_WINDOW_S))
 
 
 def _alike(seconds: Sequence[Second], window_s: float) -> list[Second]:
-    """Return the seconds of the last look that are like the last second."""
+    """Return the seconds of the last look that are like the last second.
+
+    Where the disk was flushed, the rate of each is a range, and one that both may have is enough.
+    """
     # A window of the limiter more or less may fall into a second.
-    most, now = SAME_LOAD + window_s, seconds[-1].requests_per_second
+    most, (fewest, all_now) = SAME_LOAD + window_s, seconds[-1].requests_per_second
     looked = [second for second in seconds if second.is_close][-LOOKED_SECONDS:]
-    rates = [second.requests_per_second for second in looked]
     return [
         second
-        for second, rate in zip(looked, rates, strict=True)
-        if rate <= most * now and now <= most * rate
+        for second in looked
+        if second.requests_per_second[0] <= most * all_now
+        and fewest <= most * second.requests_per_second[1]
     ]
 
 

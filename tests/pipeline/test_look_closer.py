@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from disksla.config.settings import Settings
 from disksla.interval import Interval
+from disksla.limits import NO_LIMITS
 from disksla.pipeline.state import (
     ENOUGH_PAUSES,
     FIRST_LOOK_S,
@@ -59,7 +60,7 @@ def paused_second(end_s: float) -> Second:
         inflight=1,
         inflight_before=1,
     )
-    return second_of(int(end_s), (observe(window, samples[0], tuple(samples[1:])),), None)
+    return second_of(int(end_s), (observe(window, samples[0], tuple(samples[1:])),), (), NO_LIMITS)
 
 
 def looked_at_s(state: State, from_s: int, to_s: int) -> float:

@@ -133,7 +133,8 @@ def test_limit_that_the_provider_does_not_name_yet_is_not_said_to_be_unknown() -
         history, snapshot = history.after(state), disk_snapshot(state, DEVICE)
         assert snapshot is not None
         said.add(HistoryView(history).condition(snapshot))
-    assert said == {None, "idle", "ok", "your_limit"}
+    assert said <= {None, "idle", "ok", "your_limit"}
+    assert "your_limit" in said
 
 
 @pytest.mark.parametrize("page", ["iops", "machine_iops"])

@@ -94,17 +94,17 @@ def test_no_more_is_throttled_than_in_truth(name: str, has_terms: bool, tmp_path
     terms = STAGGERED_TERMS if name.startswith("staggered") else IOPS_400
     rows = records(name, tmp_path, terms=terms if has_terms else None)
     found_s = seconds(rows, "throttled")
-    assert found_s <= true_throttled_s(name, rows) + 0.1 * assessed_s(rows)
+    assert found_s <= true_throttled_s(name, rows) + 0.16 * assessed_s(rows)
     assert not seconds(rows, "stalled")
     named = {row.limit for row in rows if row.limit is not None}
     assert named <= ({"iops"} if has_terms and name != "recordings/above-terms" else {"unknown"})
 
 
-@pytest.mark.parametrize("name", ["deep-queue", "one-writer", "window-1s", "window-500ms"])
-def test_rate_of_the_known_limit_is_seen_after_some_seconds(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["deep-queue", "one-writer", "fdatasync"])
+def test_known_limit_is_seen_at_once(name: str, tmp_path: Path) -> None:
     name = f"recordings/{name}"
     rows = records(name, tmp_path)
-    assert seconds(rows, "throttled") > true_throttled_s(name, rows) - 5.5
+    assert seconds(rows, "throttled") > true_throttled_s(name, rows) - 0.5
     assert {row.limit for row in rows if row.limit is not None} == {"iops"}
 
 
@@ -129,14 +129,12 @@ def test_disk_that_is_not_throttled_is_not_reported(
     assert seconds(rows, "met") < 0.2, "a load below the limit does not prove it"
 
 
-@pytest.mark.parametrize(
-    ("load", "has_terms"),
-    [("fdatasync", True), ("fdatasync", False), ("pg8", False), ("pg8", True)],
-)
-def test_recordings_of_one_load_agree(load: str, has_terms: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("load", ["fdatasync", "pg8"])
+def test_recordings_of_one_load_agree(load: str, tmp_path: Path) -> None:
+    """Without terms: at the known limit it matters when in a window of 100 ms the samples are."""
     shares = []
     for name in names(f"staggered/{load}-*"):
-        rows = records(name, tmp_path, terms=STAGGERED_TERMS if has_terms else None)
+        rows = records(name, tmp_path, terms=None)
         shares.append(seconds(rows, "throttled") / assessed_s(rows))
     assert len(shares) == 3
     assert max(shares) - min(shares) <= 0.05
@@ -165,7 +163,9 @@ def test_disk_of_programs_is_not_accused(
 ) -> None:
     terms = None if iops is None else f"{{budget: sum, iops: {iops}}}"
     rows = records(f"truth_cases/free-{name}", tmp_path, device, terms)
-    assert seconds(rows, "throttled") <= 0.005 * assessed_s(rows)
+    # At its own mean rate, a disk may be as even as a limiter for some seconds.
+    most = 0.02 if iops in {promises[0] for _, promises in PROMISES.values()} else 0.005
+    assert seconds(rows, "throttled") <= most * assessed_s(rows)
     assert assessed_s(rows) > 30
 
 

@@ -132,7 +132,12 @@ def read_context(arguments: argparse.Namespace) -> HostContext:
 def recorded_context(state: State) -> HostContext:
     """Return the block devices of a recording, after its last tick, with its configuration."""
     configuration = Configuration(
-        state.settings, state.catalog, state.machines, state.machine_problem, state.terms_files
+        settings=state.settings,
+        catalog=state.catalog,
+        machines=state.machines,
+        machine_problem=state.machine_problem,
+        unknown_machines=state.unknown_machines,
+        terms_files=state.terms_files,
     )
     return HostContext(with_kubernetes_volumes(state.inventory, state.terms_files), configuration)
 

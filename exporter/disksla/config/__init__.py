@@ -11,6 +11,7 @@ from disksla.config.matching import (
     assign,
     assign_all,
     client_limits,
+    is_machine_known,
     is_monitored,
     is_shared_by,
     machine_limits,

@@ -27,5 +27,7 @@ class Configuration(msgspec.Struct, frozen=True):
     """The machine that disksla runs on, for each provider of its disks that has limits of it."""
     machine_problem: str | None = None
     """Why the limits of the machine are not known although its type is."""
+    unknown_machines: frozenset[str] = frozenset()
+    """Providers whose machines have limits, where the type of this one is not known."""
     terms_files: tuple[TermsFile, ...] = ()
     """What the files of terms.d say, the best source first."""

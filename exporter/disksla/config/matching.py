@@ -247,6 +247,16 @@ def machine_limits(
     )
 
 
+def is_machine_known(assignment: Assignment, unknown_machines: frozenset[str]) -> bool:
+    """Return whether the limits of the machine over a disk are known, or there are none.
+
+    Terms that are written out may be those of any provider.
+    """
+    if assignment.terms == CUSTOM_TERMS:
+        return not unknown_machines
+    return assignment.provider not in unknown_machines
+
+
 def is_shared_by(
     shared: SharedLimits, disk: Disk, assignment: Assignment, settings: Settings
 ) -> bool:

@@ -92,12 +92,12 @@ def read_configuration(config_file: Path | None) -> Configuration:
         problems.append(str(error))
     else:
         try:
-            machines, problem = _read_machines(settings)
+            machines, unknown, problem = _read_machines(settings)
         except DiskslaError as error:
             problems.append(f"{config_file}: machine.type: {error}")
         else:
             if catalog is not None:
-                return Configuration(settings, catalog, machines, problem)
+                return Configuration(settings, catalog, machines, problem, unknown)
     raise DiskslaError("\n".join(problems))
 
 
@@ -128,42 +128,52 @@ def with_terms_files(
     configuration: Configuration, terms_files: tuple[TermsFile, ...]
 ) -> Configuration:
     """Return the configuration with other terms files, and the machine that follows from them."""
-    machines, problem = _read_machines(configuration.settings, terms_files)
+    machines, unknown, problem = _read_machines(configuration.settings, terms_files)
     return msgspec.structs.replace(
-        configuration, machines=machines, machine_problem=problem, terms_files=terms_files
+        configuration,
+        machines=machines,
+        machine_problem=problem,
+        unknown_machines=unknown,
+        terms_files=terms_files,
     )
 
 
 def _read_machines(
     settings: Settings, terms_files: tuple[TermsFile, ...] = ()
-) -> tuple[tuple[MachineChoice, ...], str | None]:
+) -> tuple[tuple[MachineChoice, ...], frozenset[str], str | None]:
     """Return how the limits of this machine are found, for each provider of the disks.
 
-    Return also why its type is not found: that of a terms file may be new. Raise DiskslaError if
-    the provider of a disk does not have the type that is configured.
+    Return also for which providers they are not known, and why its type is not found: that of a
+    terms file may be new. Raise DiskslaError if the provider of a disk does not have the type that
+    is configured.
     """
     name = machine_type_of(settings, terms_files)
-    machines, errors = [], []
+    machines, errors, unknown = [], [], set()
     for provider in sorted(_providers(settings, terms_files)):
         rules = load_machine_rules(provider)
         if rules is None:
             continue
         if rules.key == "vcpus":
             machines.append(MachineChoice(rules, None))
-        elif name is not None:
+            continue
+        unknown.add(provider)
+        if name is not None:
             try:
                 machines.append(MachineChoice(rules, read_machine(rules, name, None)))
+                unknown.remove(provider)
             except DiskslaError as error:
                 errors.append(str(error))
+    if settings.machine.limits is not None:
+        unknown.clear()
     is_found = any(choice.machine is not None for choice in machines)
     if name is None or is_found or settings.machine.limits is not None:
-        return tuple(machines), None
+        return tuple(machines), frozenset(unknown), None
     if errors and settings.machine.type is not None:
         raise DiskslaError("; ".join(errors))
     if not errors:
         expected = f"terms of {', '.join(providers_with_machines())} for a disk"
         errors = [f"machine type: found '{name}'; expected {expected}, or machine.limits"]
-    return tuple(machines), "; ".join(errors)
+    return tuple(machines), frozenset(unknown), "; ".join(errors)
 
 
 def _providers(settings: Settings, terms_files: tuple[TermsFile, ...]) -> set[str]:

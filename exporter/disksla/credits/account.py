@@ -95,6 +95,16 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
             return used
         return used._advanced(buckets, now_s, interval.inflight, throttle)
 
+    def with_least_estimates(self) -> "CreditAccount":
+        """Return the account of a disk that is throttled at its baseline: no credits are left."""
+        return msgspec.structs.replace(
+            self,
+            bucket_credits=tuple(
+                msgspec.structs.replace(each, estimate_credits=each.lower_credits)
+                for each in self.bucket_credits
+            ),
+        )
+
     def used_of(
         self,
         buckets: tuple[Bucket, ...],

@@ -40,6 +40,7 @@ def configure(state: State, matched: Matched, now: Clocks | None) -> State:
         catalog=configuration.catalog,
         machines=configuration.machines,
         machine_problem=configuration.machine_problem,
+        unknown_machines=configuration.unknown_machines,
         terms_files=configuration.terms_files,
         cpus=matched.cpus or state.cpus,
     )
@@ -99,6 +100,7 @@ def advance_in_parts(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -
         assessed_after=assessed,
         tolerance_ratio=state.settings.assessment.tolerance_ratio,
         signs=signs,
+        unknown_machines=state.unknown_machines,
     )
 
     samples = {

@@ -11,8 +11,7 @@ from disksla.pipeline.totals import AssessedTime, DiskTotals
 from disksla.procfs import CloseSample
 from disksla.verdict import (
     DetectorState,
-    LimitKind,
-    SharedWindow,
+    MachineWindow,
     Sign,
     Throttle,
     WindowVerdict,
@@ -40,6 +39,8 @@ class TickContext(msgspec.Struct, frozen=True, gc=False):
     """Share by which a rate may miss a limit and still be at the limit."""
     signs: frozenset[Sign]
     """The signs of a limiter that are looked for."""
+    unknown_machines: frozenset[str] = frozenset()
+    """Providers whose machines have limits, of which this machine's are not known."""
 
 
 class Assessed(Protocol):
@@ -84,15 +85,13 @@ def assess(
     context: TickContext,
     close: tuple[CloseSample, ...] = (),
     fewest: Interval | None = None,
-    shared: SharedWindow | None = None,
-    counted: LimitKind | None = None,
+    machine: MachineWindow = MachineWindow(),  # noqa: B008 -- frozen
 ) -> Assessment:
     """Return the assessment after an interval, which is a gap if it has no duration.
 
     Of a gap, requests and bytes are counted, without verdict, load and rate. `close` are the close
     samples within it, `fewest` is the interval with the least number of data writes, if that is
-    not certain, and `shared` is the last second of the group of a disk. `counted` is the limit of
-    the machine that the provider counts, if it does.
+    not certain.
     """
     totals, detector = before.totals, before.detector
     was_skipped = totals.complete_to.windows != context.assessed_before.windows
@@ -110,14 +109,15 @@ def assess(
             close=close,
             limits=limits,
             tolerance=context.tolerance_ratio,
-            group=shared,
-            counted=counted,
+            machine=machine,
             signs=context.signs,
         )
         window_verdict = _present(decided) if decided else before.window_verdict
         if account is not None:
             seen = _seen(before.window_verdict, decided)
             account = account.after_window(limits, interval, seen, context.boottime_s, fewest)
+            if _is_at_baseline(before.window_verdict, window_verdict):
+                account = account.with_least_estimates()
     elif account is not None:
         account = credits_at_last_sample(before, limits, context) or account
         account = account.after_gap(
@@ -171,6 +171,12 @@ def _present(decided: tuple[WindowVerdict, ...]) -> WindowVerdict:
     # Where a limiter has long windows, requests do not wait in all of ours.
     throttled = [verdict for verdict in decided if verdict.throttle is not None]
     return throttled[-1] if throttled else last
+
+
+def _is_at_baseline(before: WindowVerdict | None, now: WindowVerdict | None) -> bool:
+    """Return whether a disk is throttled at its baseline for a second: then it has no credits."""
+    throttles = [each.throttle if each is not None else None for each in (before, now)]
+    return all(throttle is not None and throttle.level == "base" for throttle in throttles)
 
 
 def _seen(before: WindowVerdict | None, decided: tuple[WindowVerdict, ...]) -> Throttle | None:

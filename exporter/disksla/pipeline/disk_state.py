@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from disksla.config import ProbeKind
+from disksla.config import ProbeKind, is_machine_known
 from disksla.consumers import NO_CONSUMERS, ConsumerTotals, Consumption, OwnLimit, Who
 from disksla.credits import CreditAccount
 from disksla.disks import Disk
@@ -39,7 +39,7 @@ from disksla.procfs import (
     unwrap,
 )
 from disksla.provider_count import Comparison, ProviderState, span_of
-from disksla.verdict import DetectorState, SharedWindow, WindowVerdict, after_gap
+from disksla.verdict import DetectorState, MachineWindow, SharedWindow, WindowVerdict, after_gap
 
 _AT_LIMIT = ("throttled", "met")
 _READS, _WRITES = Counters._fields.index("reads"), Counters._fields.index("writes")
@@ -374,8 +374,9 @@ def judge_disk(
         context=context,
         close=sample.close,
         fewest=fewest,
-        shared=shared,
-        counted=counted,
+        machine=MachineWindow(
+            shared, counted, is_machine_known(disk_state.assignment, context.unknown_machines)
+        ),
     )
     return msgspec.structs.replace(
         disk_state,

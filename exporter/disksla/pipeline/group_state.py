@@ -8,7 +8,7 @@ import msgspec
 from disksla.config import Settings, is_shared_by
 from disksla.credits import CreditAccount
 from disksla.disks import Disk, at_bottom
-from disksla.interval import Interval
+from disksla.interval import Interval, summed
 from disksla.limits import Caching, SharedLimits
 from disksla.pipeline.assessment import TickContext, assess, assess_gap, credits_at
 from disksla.pipeline.disk_state import DiskState, Sample
@@ -17,6 +17,7 @@ from disksla.verdict import (
     MACHINE_LIMITS,
     DetectorState,
     LimitKind,
+    Second,
     SharedWindow,
     Throttle,
     WindowVerdict,
@@ -24,6 +25,8 @@ from disksla.verdict import (
     classify,
     limit_at,
 )
+
+SECONDS_OF_WINDOWS = 5
 
 
 class GroupState(msgspec.Struct, frozen=True, gc=False):
@@ -81,9 +84,8 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
         detectors = (
             [assessed.detector] if certain is None else [assessed.detector, certain_detector]
         )
-        newest_first = (*reversed(assessed.decided), *reversed(certain_decided))
-        throttles = [each.throttle for each in newest_first if each.throttle is not None]
-        window = _window(group.shared, detectors, throttles, len(samples), context.tolerance_ratio)
+        decided = (*reversed(assessed.decided), *reversed(certain_decided))
+        window = _window(group.shared, detectors, decided, len(samples), context.tolerance_ratio)
     return msgspec.structs.replace(
         group,
         totals=assessed.totals,
@@ -98,18 +100,20 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
 def _window(
     shared: SharedLimits,
     detectors: Sequence[DetectorState],
-    throttles: Sequence[Throttle],
+    decided: Sequence[WindowVerdict],
     disks: int,
     tolerance: float,
 ) -> SharedWindow | None:
     """Return the second that was decided now, by all requests of a group and by the certain ones.
 
-    `throttles` are those of the verdicts on it, the newest first, and `disks` is how many of its
-    disks were read.
+    `decided` are the verdicts on it, the newest first, and `disks` is how many of its disks were
+    read.
     """
     if not detectors[0].seconds:
         return None
-    served = [each.seconds[-1].served for each in detectors if each.seconds]
+    served = [each for detector in detectors for each in _last_served(detector.seconds)]
+    throttled = [each for each in decided if each.throttle is not None]
+    throttles = [each.throttle for each in throttled if each.throttle is not None]
     own = [each for each in throttles if each.limit in MACHINE_LIMITS]
     # Where the cache of the host may serve requests, the load is between those of both detectors,
     # and one of them is that of the limit.
@@ -121,10 +125,20 @@ def _window(
     return SharedWindow(
         detectors[0].seconds[-1].number,
         throttle,
-        is_throttled=any(each in found for each in throttles),
+        waited_share=sum(each.throttled_share for each in throttled if each.throttle in found)
+        / len(decided),
         charges=shared.limits.promise_charges,
         least_load=1 / (2 * disks),
     )
+
+
+def _last_served(seconds: Sequence[Second]) -> list[Interval]:
+    """Return what was served in the last second, and in the last few together.
+
+    One second may have a window of the limiter more or less.
+    """
+    last = [each.served for each in seconds[-SECONDS_OF_WINDOWS:]]
+    return [last[-1], summed(last)] if last else []
 
 
 def with_verdicts(group: GroupState, disks: Sequence[DiskState]) -> GroupState:

@@ -83,6 +83,8 @@ class State(msgspec.Struct, frozen=True):
     """What the files of terms.d say, the best source first."""
     machine_problem: str | None = None
     """Why the limits of the machine are not known although its type is."""
+    unknown_machines: frozenset[str] = frozenset()
+    """Providers whose machines have limits, of which this machine's are not known."""
     unused: tuple[UnusedEntry, ...] = ()
     """Entries of the configuration and of terms files that apply to no disk."""
     cpus: int | None = None
@@ -114,7 +116,12 @@ class State(msgspec.Struct, frozen=True):
     def configuration(self) -> Configuration:
         """The configuration in force."""
         return Configuration(
-            self.settings, self.catalog, self.machines, self.machine_problem, self.terms_files
+            self.settings,
+            self.catalog,
+            self.machines,
+            self.machine_problem,
+            self.unknown_machines,
+            self.terms_files,
         )
 
 
@@ -126,6 +133,7 @@ def initial_state(configuration: Configuration, previous_run: PreviousRun | None
         previous_run,
         machines=configuration.machines,
         machine_problem=configuration.machine_problem,
+        unknown_machines=configuration.unknown_machines,
         terms_files=configuration.terms_files,
     )
 

@@ -19,9 +19,10 @@ has two signs (`signs`):
 1. **Pauses** (`pauses`): requests are in flight and no data is transferred, again and again, and
    the ends of these times are apart by a constant window, as those of a clock. Throttled time is
    the pauses. What is transferred from one to the next is what the limiter admits in a window.
-2. **The known limit**: each of the last five seconds has the rate of a limit of the terms, or of
-   the machine over its disks, with requests in flight. So it is at leaky buckets, which have no
-   pauses. Throttled time is that with data in flight.
+2. **The law of the bucket** (`bucket`): while requests wait, a limit of the terms, or of the
+   machine over its disks, serves its rate times the time, but for a request or two, in each piece
+   of that time. So even limiters are seen, which have no pauses, under any load. Throttled time is
+   that in which more requests were in flight than the bucket had let pass.
 
 A limiter that is seen by pauses is named by the limit of the terms or of the machine whose rate it
 has (`naming`), else it is unknown. What the signs do not show is not throttled: a false accusation
@@ -38,7 +39,8 @@ no sign: a disk that is used to its full has it, too.
   they are a stall.
 - **The ceiling** (`ceiling`) is the rate of the limiter that was seen last, with its window. It is
   published for longer, and no verdict reads it.
-- **Below** (`promise`) is a deep queue that is served at less than the promise for a second.
+- **Below** (`promise`) is a deep queue that is served at less than the promise for a second; or a
+  limiter that is seen and admits less, at any depth, unless it may be the machine's.
 
 `verdict.classify` makes the verdicts. docs/adr/0040 has the reasons, and what each sign gives and
 costs.
@@ -47,6 +49,7 @@ costs.
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.naming import limit_at
 from disksla.verdict.pauses import LONGEST_WINDOW_S
+from disksla.verdict.second import Second
 from disksla.verdict.shown import (
     PROBLEMS,
     SHOWN,
@@ -63,6 +66,7 @@ from disksla.verdict.throttle import (
     OF_MACHINE,
     UNKNOWN_LIMIT,
     LimitKind,
+    MachineWindow,
     SharedWindow,
     Throttle,
     ThrottleLevel,

@@ -19,12 +19,13 @@ from typing import NamedTuple
 from disksla.interval import Interval
 from disksla.limits import Charge, Limits
 from disksla.verdict.naming import levels
-from disksla.verdict.throttle import Throttle
+from disksla.verdict.throttle import ThrottleLevel
 
-FOLLOWED_S = 2
-"""For so long before a second, the gap is followed; before, none is taken to be there."""
+MEMORY_S = 10
+"""No verdict depends on anything older."""
 EVIDENCE_S = 8
-"""For so long, pieces count: together no longer than verdicts remember."""
+"""For so long, pieces count. Before that, a gap is followed for the rest of MEMORY_S, after which
+it does not matter that none is taken to be there at first."""
 DEPTHS_S = (0.01, 0.1, 1.0)
 """What buckets hold, as time of their rate, if it is not known: those with windows too short to be
 seen, of QEMU, and of AWS (docs/limiters.md)."""
@@ -52,11 +53,13 @@ NEAR_SHARE = 0.8
 class Bucket(NamedTuple):
     """The bucket of one limit, and how writes are counted."""
 
-    throttle: Throttle
+    level: ThrottleLevel
     charge: Charge
     has_empty: bool
     """As many writes are empty as there were flushes; else all have data."""
     depth_s: float
+    window_s: float
+    """In which it is filled once; 0 if it is filled all the time."""
     faster: float
     """The share of the promise by which it serves more at most."""
 
@@ -83,13 +86,7 @@ def buckets_of(limits: Limits) -> tuple[Bucket, ...]:
     limiter = limits.limiter
     known_s = limiter.bucket_s or limiter.window_s
     return tuple(
-        Bucket(
-            Throttle(level, "bandwidth" if charge.limit == "bandwidth" else "iops"),
-            charge,
-            has_empty,
-            depth_s,
-            limiter.excess_ratio,
-        )
+        Bucket(level, charge, has_empty, depth_s, limiter.window_s or 0.0, limiter.excess_ratio)
         for level, least, most in levels(limits)
         for charge in dict.fromkeys((*least, *most))
         for has_empty in (False, True)
@@ -155,7 +152,7 @@ def follow(
 ) -> Followed | None:
     """Return a bucket after the windows of a second; None if certainly none of them waited.
 
-    `before` are the seconds of FOLLOWED_S before it.
+    `before` are the seconds before it for which the gap is followed.
     """
     costs = [bucket.cost_s(window) for window in windows]
     if all(
@@ -165,7 +162,7 @@ def follow(
     counts = [bucket.requests(window) for window in windows]
     one_s = sum(costs) / max(1, sum(counts))
     largest_s = max(cost / max(1, count) for cost, count in zip(costs, counts, strict=True))
-    band_s = BAND_REQUESTS * largest_s + LATE_S
+    band_s = BAND_REQUESTS * largest_s + LATE_S + bucket.window_s
     gap_s, piece = _gap_s(before, bucket), Piece()
     if before and before[-1] is not None:
         piece = before[-1].rest
@@ -222,7 +219,7 @@ def follow(
 
 
 def _gap_s(before: Sequence[Followed | None], bucket: Bucket) -> float:
-    """Return the gap after these seconds; after one in which nothing waited, it is that of a rest."""
+    """Return the gap after these seconds; in one in which none waited, the bucket got full."""
     gap_s = 0.0
     for each in before:
         gap_s = bucket.depth_s if each is None else each.gap_after_s(gap_s)
@@ -234,7 +231,7 @@ def is_limiting(
 ) -> bool:
     """Return whether requests wait for a bucket, by the seconds of EVIDENCE_S that end now.
 
-    `busy_s` are the times with requests in flight. Those before another rate was served do not count.
+    `busy_s` are the times with requests in flight. What was before another rate does not count.
     """
     last = seconds[-1]
     if last is None or not any(last.waited_s):

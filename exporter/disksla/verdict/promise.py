@@ -13,6 +13,11 @@ DEFAULT_DEPTH = 32
 disk with it."""
 DEEP_SHARE = 0.9
 """Of the depth. Suffices, because a sample may be taken while requests are replaced."""
+NEARLY = 0.9
+"""Of the promise. A limiter that is seen and admits as much may be that of the promise: what it
+admits is known but for a request or a flush."""
+WHOLE_S = 0.95
+"""Of a second: in less, the window of a limiter in which the load began counts too much."""
 WINDOW_S = 0.1
 """Window of a limiter: a second may have what one more of them lets pass."""
 PIECES = 8
@@ -38,9 +43,9 @@ def is_below_promise(
     `windows` are those of a second or more, each with the most data writes that it may have;
     `whole` is their sum. Limits that others share are not promised to one of them.
     """
-    if limits.shared_by is not None:
+    if limits.shared_by is not None or not limits.promise_charges or whole.seconds < WHOLE_S:
         return False
-    if not limits.promise_charges or not all(each.inflight for each in windows):
+    if not all(each.inflight_before and each.inflight for each in windows):
         return False
     depth = _needed_depth(whole, limits)
     in_flight = sum(each.inflight for each in windows) / len(windows)
@@ -53,6 +58,20 @@ def is_below_promise(
     if _may_be_in_one_unit(whole, limits, slack):
         return False
     return _share_of_promise(whole, limits) < 1 - slack
+
+
+def is_limited_below(admitted: Interval, limits: Limits) -> bool:
+    """Return whether a limiter that is seen admits less than is promised, at any queue depth.
+
+    `admitted` is what it let pass in a time, with all writes, as if all had data.
+    """
+    if limits.shared_by is not None or not limits.promise_charges:
+        return False
+    if _needed_depth(admitted, limits) is None:
+        return False  # no promise covers requests of this size
+    if _may_be_in_one_unit(admitted, limits, 1 - NEARLY):
+        return False
+    return _share_of_promise(admitted, limits) < NEARLY
 
 
 def _may_be_in_one_unit(served: Interval, limits: Limits, slack: float) -> bool:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from disksla.interval import Interval, summed
 from disksla.limits import Limits
-from disksla.verdict.bucket import FOLLOWED_S, Followed, buckets_of, follow
+from disksla.verdict.bucket import EVIDENCE_S, MEMORY_S, Followed, buckets_of, follow
 from disksla.verdict.observation import Observation
 from disksla.verdict.pauses import Pause, find_pauses
 
@@ -48,7 +48,7 @@ def second_of(
     pauses = find_pauses(step for each in (*earlier, *observations) for step in each.steps)
     begin_s = windows[0].end_s - windows[0].seconds
     own = tuple(pause for pause in pauses if pause.end_s > begin_s)
-    followed = [each for each in before if each.number >= number - FOLLOWED_S]
+    followed = [each for each in before if each.number >= number - (MEMORY_S - EVIDENCE_S)]
     buckets = tuple(
         follow(windows, [each.buckets[index] for each in followed], bucket)
         for index, bucket in enumerate(buckets_of(limits))

@@ -2,8 +2,8 @@
 
 1. Pauses (`pauses`): requests are in flight, nothing completes, and the ends of these times are
    apart by a constant window. Throttled time is the pauses.
-2. The known limit: each of the last seconds has the rate of a limit of the terms, or of the
-   machine over its disks, with requests in flight. Throttled time is that with data in flight.
+2. The law of the bucket (`bucket`): a limit of the terms, or of the machine over its disks, serves
+   its rate times the time. Throttled time is that in which requests waited for tokens.
 
 Nothing else is a sign. What these do not show is not throttled.
 """
@@ -15,9 +15,9 @@ import msgspec
 
 from disksla.interval import Interval, load_of, summed
 from disksla.limits import Limits
-from disksla.verdict.bucket import EVIDENCE_S, Bucket, Followed, buckets_of, is_limiting
 from disksla.verdict.admitted import Admitted, admitted
-from disksla.verdict.naming import levels, limit_at
+from disksla.verdict.bucket import EVIDENCE_S, SLOWER, Bucket, Followed, buckets_of, is_limiting
+from disksla.verdict.naming import binding_limit, limit_at
 from disksla.verdict.pauses import LONGEST_WINDOW_S, Clock, find_clock
 from disksla.verdict.second import Second
 from disksla.verdict.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
@@ -25,13 +25,6 @@ from disksla.verdict.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
 Sign = Literal["pauses", "bucket"]
 SIGNS: frozenset[Sign] = frozenset(get_args(Sign))
 
-MEMORY_S = 10.0
-"""No verdict depends on anything older."""
-STEADY_SECONDS = 5
-STEADY_SHARE = 0.01
-"""A limit of the terms throttles a disk if it served as much in so many seconds, but for twice
-this share, and in each of them as much as in the others, but for this share and a request or two.
-Disks whose service times vary by a tenth differ by more."""
 BUSY_SHARE = 0.25
 """Of the time. With requests in flight for less, no sign is looked for."""
 FEW_REQUESTS = 12
@@ -72,7 +65,7 @@ def find(
     """
     found = _paused(seconds, limits, tolerance, group) if "pauses" in signs else None
     if found is None and "bucket" in signs:
-        found = _at_known_limit(seconds, limits, tolerance, group)
+        found = _at_bucket(seconds, limits) or _at_limit_of_group(seconds[-1], limits, group)
     return found
 
 
@@ -121,19 +114,18 @@ def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> b
     return full.requests < FEW_REQUESTS and latency_s > (1 - ONE_WINDOW) * clock.window_s
 
 
-def _at_known_limit(
-    seconds: Sequence[Second], limits: Limits, tolerance: float, group: SharedWindow | None
+def _at_limit_of_group(
+    last: Second, limits: Limits, group: SharedWindow | None
 ) -> FoundLimiter | None:
-    """Return the limit of the terms at whose rate a disk is served, or else that of its group."""
-    throttled_s = tuple(_data_s(each.window) for each in seconds[-1].observations)
+    """Return the limit of the group of a disk whose bucket makes requests wait."""
+    if group is None or not group.waited_share or group.throttle is None:
+        return None
+    if (load_of(last.served, group.charges) or 0.0) < group.least_load:
+        return None
+    throttled_s = tuple(group.waited_share * _data_s(each.window) for each in last.observations)
     if not any(throttled_s):
         return None
-    own = _at_bucket(seconds, limits)
-    if own is not None or group is None or not group.is_throttled or group.throttle is None:
-        return own
-    if (load_of(seconds[-1].served, group.charges) or 0.0) < group.least_load:
-        return None
-    near = limit_at(_without_flushes(seconds[-1].served), limits, STEADY_SHARE)
+    near = limit_at(_without_flushes(last.served), limits, SLOWER)
     return FoundLimiter(near or group.throttle, "bucket", throttled_s)
 
 
@@ -160,7 +152,7 @@ def _at_bucket(seconds: Sequence[Second], limits: Limits) -> FoundLimiter | None
     ]
     count = _without_flushes if bucket.has_empty else _with_all
     return FoundLimiter(
-        throttle=bucket.throttle,
+        throttle=Throttle(bucket.level, binding_limit(last.served, (bucket.charge,))),
         sign="bucket",
         throttled_s=followed.waited_s,
         served=count(summed(waited)) if waited else None,
@@ -178,18 +170,6 @@ def _without_flushes(served: Interval) -> Interval:
 
 def _with_all(served: Interval) -> Interval:
     return msgspec.structs.replace(served, flushes=0)
-
-
-def _is_steady(second: Interval, whole: Interval, limits: Limits, throttle: Throttle) -> bool:
-    """Return whether a second has the mean load, but for a request or two."""
-    charges = next(each for level, each, _ in levels(limits) if level == throttle.level)
-    load, mean = load_of(second, charges) or 0.0, load_of(whole, charges) or 0.0
-    return abs(load - mean) <= _slack(second) * mean
-
-
-def _slack(second: Interval) -> float:
-    """Return by which share of the mean load a second at a limit may differ from it."""
-    return STEADY_SHARE + 1.5 / max(1, second.requests)
 
 
 def _named(

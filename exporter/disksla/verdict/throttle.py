@@ -32,13 +32,26 @@ class SharedWindow(msgspec.Struct, frozen=True, gc=False):
     second: int
     throttle: Throttle | None
     """The limit of the group whose rate it had in that second; None if none."""
-    is_throttled: bool = False
-    """Whether its requests waited for that limit, as far as their sum shows."""
+    waited_share: float = 0.0
+    """Share of it in which its requests waited for that limit, as far as their sum shows."""
     charges: tuple[Charge, ...] = ()
     """Of its limits."""
     least_load: float = 0.0
     """Half of what a disk gets if all that were active get the same: one that uses less of the
     limit need not wait for it."""
+
+
+class MachineWindow(msgspec.Struct, frozen=True, gc=False):
+    """What is known of the machine of a disk in one window."""
+
+    group: SharedWindow | None = None
+    """The last second of the group of the disk, if it is in one."""
+    counted: LimitKind | None = None
+    """The limit of the machine that the provider counts, if it does: at it, a disk below its
+    promise is throttled."""
+    is_known: bool = True
+    """The limits of the machine are known, or there are none. Else a limiter may be the machine's
+    that the terms do not explain."""
 
 
 UNKNOWN_LIMIT = Throttle("unknown", "unknown")

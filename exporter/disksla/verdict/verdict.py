@@ -8,21 +8,14 @@ from disksla.interval import Interval
 from disksla.limits import Limits
 from disksla.procfs import CloseSample
 from disksla.units import MIB
+from disksla.verdict.bucket import MEMORY_S
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.observation import Observation, observe
 from disksla.verdict.pauses import LONGEST_WINDOW_S
-from disksla.verdict.promise import is_below_promise, tested_promise
+from disksla.verdict.promise import is_below_promise, is_limited_below, tested_promise
 from disksla.verdict.second import Second, second_of
-from disksla.verdict.signs import (
-    BUSY_SHARE,
-    MEMORY_S,
-    SIGNS,
-    FoundLimiter,
-    Sign,
-    find,
-    is_as_when_looked_at,
-)
-from disksla.verdict.throttle import UNKNOWN_LIMIT, LimitKind, SharedWindow, Throttle
+from disksla.verdict.signs import BUSY_SHARE, SIGNS, FoundLimiter, Sign, find, is_as_when_looked_at
+from disksla.verdict.throttle import UNKNOWN_LIMIT, LimitKind, MachineWindow, Throttle
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -86,16 +79,13 @@ def classify(
     close: tuple[CloseSample, ...],
     limits: Limits,
     tolerance: float,
-    group: SharedWindow | None = None,
-    counted: LimitKind | None = None,
+    machine: MachineWindow = MachineWindow(),  # noqa: B008 -- frozen
     signs: frozenset[Sign] = SIGNS,
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
     """Return the state of the detector after a window, and the verdicts that are decided now.
 
     Windows are decided when their second ends, the oldest first. Those after the last completion
-    wait for the next, for `longest_silence_s` at most. `group` is the last second of the group of
-    the disk, if it is in one. `counted` is the limit of the machine that the provider counts, if
-    it does: there, a disk below its promise is throttled.
+    wait for the next, for `longest_silence_s` at most.
     """
     silent_s = detector.silent_s + window.seconds if _is_silent(window) else 0.0
     if _is_idle(window) and not detector.pending:
@@ -114,9 +104,7 @@ def classify(
     # A second ends at a whole number, so that any two detectors judge the same windows together.
     if len(pending) == 1 or int(window.end_s) == int(pending[-2].window.end_s):
         return state, ()
-    return _decided(
-        state, limits=limits, tolerance=tolerance, group=group, counted=counted, signs=signs
-    )
+    return _decided(state, limits, tolerance, machine, signs)
 
 
 def longest_silence_s(limits: Limits) -> float:
@@ -162,8 +150,7 @@ def _decided(
     state: DetectorState,
     limits: Limits,
     tolerance: float,
-    group: SharedWindow | None,
-    counted: LimitKind | None,
+    machine: MachineWindow,
     signs: frozenset[Sign],
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
     """Return the state after the windows of a second that has ended, and their verdicts."""
@@ -177,12 +164,11 @@ def _decided(
     kept = tuple(each for each in state.seconds if each.number > number - MEMORY_S)
     second = second_of(number, tuple(ended), kept, limits)
     seconds = (*kept, second)
-    shared = group if group is not None and group.second == number else None
+    if machine.group is not None and machine.group.second != number:
+        machine = msgspec.structs.replace(machine, group=None)
     is_busy = second.busy_share >= BUSY_SHARE
-    found = find(seconds, limits, tolerance, shared, signs) if is_busy else None
-    verdicts = _verdicts(
-        second, found=found, limits=limits, tolerance=tolerance, counted=counted, group=shared
-    )
+    found = find(seconds, limits, tolerance, machine.group, signs) if is_busy else None
+    verdicts = _verdicts(second, found, limits, tolerance, machine)
     after = msgspec.structs.replace(
         state,
         seconds=_without_unneeded_windows(seconds),
@@ -222,36 +208,53 @@ def _is_idle(window: Interval) -> bool:
     return not (window.inflight or window.requests or window.has_flushes or window.discards)
 
 
+def _is_below(
+    second: Second,
+    found: FoundLimiter | None,
+    limits: Limits,
+    tolerance: float,
+    machine: MachineWindow,
+) -> bool:
+    """Return whether a disk gave less than is promised in a second.
+
+    One whose machine is at its limit did not. If a limiter is seen, no queue depth is needed, but
+    it has to be the disk's own.
+    """
+    if machine.group is not None and machine.group.throttle is not None:
+        return False
+    if found is None:
+        windows = [each.window for each in second.observations]
+        return is_below_promise(windows, second.served, limits, tolerance)
+    if found.throttle != UNKNOWN_LIMIT or found.served is None or not machine.is_known:
+        return False
+    return all(is_limited_below(served, limits) for served in (found.served, second.served))
+
+
 def _verdicts(
     second: Second,
     found: FoundLimiter | None,
     limits: Limits,
     tolerance: float,
-    counted: LimitKind | None,
-    group: SharedWindow | None,
+    machine: MachineWindow,
 ) -> tuple[WindowVerdict, ...]:
     """Return the verdict on each window of a second."""
     windows = [each.window for each in second.observations]
-    # A disk whose machine is at its limit is not below its promise. One that an unknown limiter
-    # makes give less than promised is.
-    is_known = found is not None and found.throttle != UNKNOWN_LIMIT
-    is_explained = is_known or (group is not None and group.throttle is not None)
-    is_below = not is_explained and is_below_promise(windows, second.served, limits, tolerance)
-    if is_below:
-        found = None
+    if _is_below(second, found, limits, tolerance, machine):
+        return tuple(_below(window, machine.counted) for window in windows)
     throttled_s = (0.0,) * len(windows) if found is None else found.throttled_s
     return tuple(
-        _verdict(
-            window,
-            throttled_s=seconds,
-            found=found,
-            limits=limits,
-            tolerance=tolerance,
-            counted=counted,
-            is_below=is_below,
-        )
+        _verdict(window, seconds, found, limits, tolerance)
         for window, seconds in zip(windows, throttled_s, strict=True)
     )
+
+
+def _below(window: Interval, counted: LimitKind | None) -> WindowVerdict:
+    if _is_idle(window):
+        return WindowVerdict("idle")
+    if counted is None:
+        return WindowVerdict("below")
+    took_s = window.without_flushes().took_s
+    return WindowVerdict("throttled", Throttle("base", counted), took_s, is_by_provider=True)
 
 
 def _verdict(
@@ -260,37 +263,28 @@ def _verdict(
     found: FoundLimiter | None,
     limits: Limits,
     tolerance: float,
-    counted: LimitKind | None,
-    *,
-    is_below: bool,
 ) -> WindowVerdict:
     data = window.without_flushes()
-    otherwise: Verdict = "below" if is_below else tested_promise(data, limits, tolerance)
-    if _is_idle(window):
-        otherwise = "idle"
-    if found is not None and throttled_s:
-        share = min(1.0, throttled_s / window.seconds)
-        is_seen = found.sign == "pauses" and found.is_certain
-        return WindowVerdict(
-            verdict="throttled",
-            throttle=found.throttle,
-            wait_s=share * data.took_s,
-            throttled_share=share,
-            otherwise=otherwise,
-            is_seen=is_seen,
-        )
-    if is_below and counted is not None:
-        throttle = Throttle("base", counted)
-        return WindowVerdict("throttled", throttle, data.took_s, is_by_provider=True)
-    return WindowVerdict(otherwise)
+    otherwise: Verdict = "idle"
+    if not _is_idle(window):
+        otherwise = tested_promise(data, limits, tolerance)
+    if found is None or not throttled_s:
+        return WindowVerdict(otherwise)
+    share = min(1.0, throttled_s / window.seconds)
+    return WindowVerdict(
+        verdict="throttled",
+        throttle=found.throttle,
+        wait_s=share * data.took_s,
+        throttled_share=share,
+        otherwise=otherwise,
+        is_seen=found.sign == "pauses" and found.is_certain,
+    )
 
 
 def _ceiling(state: DetectorState, found: FoundLimiter | None) -> Ceiling | None:
-    """Return the ceiling after a second."""
-    if found is None:
+    """Return the ceiling after a second; the last one stays where no rate of this one is known."""
+    if found is None or found.served is None:
         return state.ceiling
     served = found.served
-    if served is None:
-        return Ceiling(found.throttle, None, None, found.window_s)
     iops = served.requests / served.seconds if found.is_certain else None
     return Ceiling(found.throttle, iops, served.bytes / served.seconds, found.window_s)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from disksla.commands._context import HostContext
 from disksla.commands._options import roots_of
-from disksla.disks import BENCHMARK_MAX_UTILIZATION, Disk, activity_between
+from disksla.disks import Disk
 from disksla.errors import DiskslaError
+from disksla.fio import BENCHMARK_MAX_UTILIZATION, activity_between
 from disksla.procfs.files import DiskstatsFile
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots

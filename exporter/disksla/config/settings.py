@@ -24,7 +24,6 @@ from disksla.config.fields import (
     WebAddress,
     is_mount_name,
 )
-from disksla.disks import PROBE_MAX_LOAD
 from disksla.limits import Caching
 from disksla.schema import (
     Bytes,
@@ -200,10 +199,9 @@ class ProbeEntry(Strict, frozen=True):
     file_size_bytes: Annotated[int, size("64KiB", "64MiB", "1MiB")] = msgspec.field(
         default=MIB, name="file_size"
     )
-    busy_share: Annotated[float, percentage(1, 100)] = msgspec.field(
-        default=PROBE_MAX_LOAD, name="busy"
-    )
-    """Load above which a disk is not probed."""
+    busy_share: Annotated[float, percentage(1, 100)] = msgspec.field(default=0.8, name="busy")
+    """Load above which a disk is not probed. Programs at this load do not notice a probe, which
+    adds at most 1 % (`make lab ARGS=--probe-cost`)."""
     credits_share: Annotated[float, percentage(0, 100)] = msgspec.field(
         default=0.05, name="credits"
     )

@@ -7,7 +7,7 @@ import msgspec
 
 from disksla.config import ProbeEntry
 from disksla.credits import CreditLevel
-from disksla.disks import PROBE_MAX_QUEUE_DEPTH, activity_between
+from disksla.fio import PROBE_MAX_QUEUE_DEPTH, activity_between
 from disksla.pipeline import DiskSnapshot, Skip
 from disksla.probes.probe_plan import MOST_SHARE, ProbePlan
 from disksla.units import format_count, format_size

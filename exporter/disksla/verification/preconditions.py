@@ -10,8 +10,8 @@ from typing import Literal
 import msgspec
 
 from disksla.credits import WINDOW_S
-from disksla.disks import VERIFY_MAX_OTHER_LOAD, Disk, work_of
-from disksla.fio import FioResult
+from disksla.disks import Disk
+from disksla.fio import VERIFY_MAX_OTHER_LOAD, FioResult, work_of
 from disksla.limits import Charge, Work
 from disksla.procfs import CounterValues, difference, to_counters
 from disksla.units import format_duration

@@ -1,6 +1,6 @@
 """How busy a disk is between two readings of its counters."""
 
-from disksla.disks.busy import Activity, activity_between
+from disksla.fio.busy import Activity, activity_between
 from disksla.limits.cost_model import Rates, separate_charges
 
 CHARGES = separate_charges(Rates(1000.0, 500.0, 100e6, 100e6))

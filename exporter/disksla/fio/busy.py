@@ -9,9 +9,6 @@ from typing import NamedTuple
 from disksla.limits import Charge, Work
 from disksla.procfs import SECTOR_BYTES, Counters, CounterValues, difference, to_counters
 
-PROBE_MAX_LOAD = 0.8
-"""Load above which a disk is not probed, unless the configuration sets `busy`. Programs at this
-load do not notice a probe, which adds at most 1 % (`make lab ARGS=--probe-cost`)."""
 PROBE_MAX_QUEUE_DEPTH = 1.0
 """Queue depth above which a disk without limits is not probed. A probe keeps one request in
 flight; above this it would measure how long that waits for the requests of other programs."""

@@ -9,7 +9,7 @@ from random import Random
 from typing import NamedTuple
 
 from disksla.disks.disk import Disk
-from disksla.fio.result import LatencyBin
+from disksla.histogram import LatencyBin
 from disksla.interval.interval import Clocks
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.pipeline.state import State, needs_host_wait, needs_inflight

@@ -18,7 +18,7 @@ import msgspec
 from disksla.commands.replay import replay
 from disksla.config.custom_terms import SumBurst, SumTerms
 from disksla.config.settings import ProbeEntry, Settings
-from disksla.fio.result import LatencyBin
+from disksla.histogram import LatencyBin
 from disksla.limits.limits import Limits
 from disksla.pipeline.advance import advance
 from disksla.pipeline.probe_results import ProbeResult

@@ -24,8 +24,9 @@ from typing import NamedTuple
 from disksla.config.custom_terms import SumTerms, custom_limits
 from disksla.config.settings import ProbeEntry
 from disksla.disks.disk import Disk
-from disksla.fio.result import LatencyBin, parse_fio
+from disksla.fio.result import parse_fio
 from disksla.fio.runner import find_fio
+from disksla.histogram import LatencyBin
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.probes.probe_plan import MOST_SHARE, plan_probe
 from disksla.probes.probe_runner import ProbeContext, run_probe

@@ -1,5 +1,6 @@
-"""Histogram of observations, as Prometheus publishes it."""
+"""Histogram of observations, as Prometheus publishes it, and latencies in the bins of fio."""
 
+import itertools
 from bisect import bisect_left
 from collections.abc import Iterable
 
@@ -51,3 +52,20 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
             counts[bisect_left(self.bounds, value)] += weight
             total += value * weight
         return Histogram(self.bounds, tuple(counts), total)
+
+
+class LatencyBin(msgspec.Struct, frozen=True):
+    """Requests with about the same completion latency."""
+
+    seconds: float
+    """Middle of the bin; fio's bins are narrower than 1/64 of their latency."""
+    requests: int
+
+
+def quantile_s(bins: tuple[LatencyBin, ...], share: float) -> float:
+    """Return the latency that at least `share` of the requests did not exceed.
+
+    There must be a request. The precision is the width of fio's bins.
+    """
+    cumulative = list(itertools.accumulate(one.requests for one in bins))
+    return bins[bisect_left(cumulative, share * cumulative[-1])].seconds

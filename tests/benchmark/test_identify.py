@@ -12,7 +12,7 @@ from disksla.benchmark.identify import MIN_REQUESTS, Claim, identify
 from disksla.benchmark.identify_evidence import Evidence, RequestStats
 from disksla.benchmark.identify_rules import TITLES
 from disksla.benchmark.sweep_matrix import evidence_of, read_csv
-from disksla.fio.result import LatencyBin
+from disksla.histogram import LatencyBin
 from disksla.units import KIB
 from support.simulated_media import Placeless, Rotating, bins_of, measure, paced, windowed
 

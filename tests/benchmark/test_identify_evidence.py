@@ -15,7 +15,8 @@ from disksla.benchmark.identify_evidence import (
     slower_than,
 )
 from disksla.fio.job import fio_arguments
-from disksla.fio.result import DirectionResult, FioResult, LatencyBin
+from disksla.fio.result import DirectionResult, FioResult
+from disksla.histogram import LatencyBin
 from disksla.units import GIB, TIB
 from support.simulated_media import bins_of
 

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from disksla.disks.disk import Disk  # noqa: E402 -- found through sys.path above
-from disksla.fio.result import LatencyBin  # noqa: E402
+from disksla.histogram import LatencyBin  # noqa: E402
 from disksla.pipeline.probe_results import ProbeResult  # noqa: E402
 from disksla.pipeline.recording import FORMAT, RecordingHeader, encode  # noqa: E402
 from disksla.pipeline.tick import Tick  # noqa: E402

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.fio.result import LatencyBin
+from disksla.histogram import LatencyBin
 from disksla.pipeline.probe_results import FAILURE_REASONS, SKIP_REASONS, ProbeResult, ProbeTotals
 
 DAY_S = 86400.0

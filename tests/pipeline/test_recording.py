@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
-from disksla.fio.result import LatencyBin
+from disksla.histogram import LatencyBin
 from disksla.interval.interval import Clocks
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.pipeline.recording import FORMAT, RecordingHeader, decode_header, decode_tick, encode

@@ -15,7 +15,8 @@ from disksla.config.settings import (
     ProbeKind,
     ProbeTarget,
 )
-from disksla.fio.result import DirectionResult, FioResult, LatencyBin
+from disksla.fio.result import DirectionResult, FioResult
+from disksla.histogram import LatencyBin
 from disksla.limits.cost_model import load_ratio
 from disksla.limits.limits import NO_LIMITS, Limits
 from disksla.pipeline.probe_results import Skip, quantile_s

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from disksla.benchmark.identify_evidence import Evidence, RequestStats
-from disksla.fio.result import LatencyBin
+from disksla.histogram import LatencyBin
 from disksla.units import KIB
 
 REQUESTS = 400

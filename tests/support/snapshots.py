@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from disksla.config.settings import PROBE_KINDS, ProbeKind
 from disksla.credits.account import CreditLevel
 from disksla.disks.disk import Disk
-from disksla.fio.result import LatencyBin
-from disksla.histogram import Histogram
+from disksla.histogram import Histogram, LatencyBin
 from disksla.limits.assignment import Assignment
 from disksla.limits.limits import NO_LIMITS, Bucket, Budgets, Burst, Limits, Rates, build_limits
 from disksla.limits.machine import SharedLimits

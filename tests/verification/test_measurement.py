@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.fio.job import FioJob, Pattern
-from disksla.fio.result import DirectionResult, FioResult, LatencyBin, add_up
+from disksla.fio.result import DirectionResult, FioResult, add_up
+from disksla.histogram import LatencyBin
 from disksla.verification.measurement import (
     SHOWN_SHARES,
     Measurement,

@@ -5,7 +5,8 @@ import math
 from pathlib import Path
 
 from disksla.errors import DiskslaError
-from disksla.fio.result import DirectionResult, FioResult, parse_fio, parse_fio_version, quantile_s
+from disksla.fio.result import DirectionResult, FioResult, parse_fio, parse_fio_version
+from disksla.histogram import quantile_s
 from disksla.limits.derive import derive_limits
 from disksla.units import GIB
 from disksla.verification.import_results import decode_text, judge_imported, parse_result

@@ -15,7 +15,7 @@ from disksla.benchmark.identify_rules import (
     sequential_reads,
     signs_of,
 )
-from disksla.fio import quantile_s
+from disksla.histogram import quantile_s
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
 
 MIN_REQUESTS = 30

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from disksla.fio import FioJob, FioResult, LatencyBin, Pattern, quantile_s
+from disksla.fio import FioJob, FioResult, Pattern
+from disksla.histogram import LatencyBin, quantile_s
 from disksla.units import GIB, KIB, MIB
 
 HIT_S = 0.0005

@@ -20,7 +20,7 @@ from disksla.benchmark.identify_evidence import (
     shape_of,
     slower_than,
 )
-from disksla.fio import quantile_s
+from disksla.histogram import quantile_s
 
 Medium = Literal[
     "rotating", "rotating_with_cache", "ssd", "nvme", "network", "memory", "unknown"

@@ -25,8 +25,8 @@ from disksla.config import CUSTOM_TERMS
 from disksla.console import SafeConsole, to_json
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
-from disksla.fio import quantile_s
 from disksla.fio.runner import find_fio
+from disksla.histogram import quantile_s
 from disksla.limits.limits_text import facts_table
 from disksla.schema import duration
 from disksla.schema.yaml_file import read_named

@@ -15,11 +15,9 @@ from disksla.fio.result import (
     FailureReason,
     FioError,
     FioResult,
-    LatencyBin,
     add_up,
     done_within,
     parse_fio,
     parse_fio_version,
-    quantile_s,
 )
 from disksla.fio.scratch_file_rules import ScratchFileError, check_mount, mounts_for_files

@@ -3,9 +3,7 @@
 Format of https://fio.readthedocs.io/en/latest/fio_doc.html, for fio 3.1 and later.
 """
 
-import bisect
 import errno
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,6 +13,7 @@ import msgspec
 
 from disksla.errors import DiskslaError
 from disksla.fio.job import SECTOR_BYTES
+from disksla.histogram import LatencyBin
 
 FailureReason = Literal[
     "timeout", "unplugged", "no_space", "read_only", "permission", "bad_output", "stopped", "error"
@@ -23,23 +22,6 @@ FailureReason = Literal[
 MIN_VERSION = (3, 1)
 """The first version that reports latency bins in nanoseconds; no distribution has an older one."""
 _MAX_SHOWN = 300
-
-
-class LatencyBin(msgspec.Struct, frozen=True):
-    """Requests with about the same completion latency."""
-
-    seconds: float
-    """Middle of the bin; fio's bins are narrower than 1/64 of their latency."""
-    requests: int
-
-
-def quantile_s(bins: tuple[LatencyBin, ...], share: float) -> float:
-    """Return the latency that at least `share` of the requests did not exceed.
-
-    There must be a request. The precision is the width of fio's bins.
-    """
-    cumulative = list(itertools.accumulate(one.requests for one in bins))
-    return bins[bisect.bisect_left(cumulative, share * cumulative[-1])].seconds
 
 
 class DirectionResult(msgspec.Struct, frozen=True):

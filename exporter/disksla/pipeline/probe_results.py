@@ -5,10 +5,9 @@ from typing import Literal, get_args
 
 import msgspec
 
+from disksla import histogram
 from disksla.config import ProbeKind
-from disksla.fio import FailureReason, LatencyBin
-from disksla.fio import result as fio
-from disksla.histogram import Histogram
+from disksla.histogram import Histogram, LatencyBin
 from disksla.pipeline.latency import LATENCY_BOUNDS_S
 
 SkipReason = Literal[
@@ -32,7 +31,17 @@ PERMANENT_REASONS: frozenset[SkipReason] = frozenset(
 """Reasons that do not pass by themselves: the configuration or the disk has to change."""
 
 
-ProbeFailure = Literal[FailureReason, "no_scratch_file"]
+ProbeFailure = Literal[
+    "timeout",
+    "unplugged",
+    "no_space",
+    "read_only",
+    "permission",
+    "bad_output",
+    "stopped",
+    "error",
+    "no_scratch_file",
+]
 """`no_scratch_file` if no scratch file could be made; otherwise as for any run of fio."""
 
 
@@ -81,7 +90,7 @@ class ProbeResult(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 def quantile_s(bins: tuple[LatencyBin, ...], share: float) -> float | None:
     """Return the latency that this share of the requests did not exceed; None without requests."""
     counted = tuple(each for each in bins if each.requests)
-    return fio.quantile_s(counted, share) if counted else None
+    return histogram.quantile_s(counted, share) if counted else None
 
 
 FAILURE_REASONS: tuple[ProbeFailure, ...] = tuple(

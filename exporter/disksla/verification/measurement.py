@@ -8,16 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from disksla.fio import (
-    NOTHING,
-    DirectionResult,
-    FioJob,
-    FioResult,
-    LatencyBin,
-    Pattern,
-    add_up,
-    quantile_s,
-)
+from disksla.fio import NOTHING, DirectionResult, FioJob, FioResult, Pattern, add_up
+from disksla.histogram import LatencyBin, quantile_s
 
 SHOWN_SHARES = (0.5, 0.9, 0.99, 0.999)
 """The percentiles of latency in reports, as shares of the requests."""

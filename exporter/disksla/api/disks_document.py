@@ -255,7 +255,7 @@ def _verdicts(columns: Sequence[Slot | None]) -> tuple[Shown | None, ...]:
     verdicts: list[Shown | None] = []
     following: Shown | None = None
     for slot in reversed(columns):
-        following = None if slot is None else slot.worst_shown or following
+        following = None if slot is None else seconds_of(slot).worst_shown or following
         verdicts.append(following)
     return tuple(reversed(verdicts))
 

@@ -42,7 +42,7 @@ LEAST_SHARE = 0.01
 _LEAST_S = 0.1
 """Nor is what holds for less than a window."""
 _NOTICEABLE = 0.1
-"""Share of the last seconds."""
+"""Share of a period."""
 _EMPTY = 0.01
 """Credits below this share of the capacity are used up."""
 _MOST_FULL = 1.1
@@ -63,9 +63,21 @@ class PeriodSeconds(NamedTuple):
     slow: float
     """These seconds are among those of the verdicts."""
 
+    @property
+    def shown(self) -> Mapping[Shown, float]:
+        """Seconds by what is shown, the worst last: those of slow are taken from the others."""
+        return shown_seconds(self.verdicts, self.slow)
+
+    @property
+    def worst_shown(self) -> Shown | None:
+        """The worst of what is shown that applied for a tenth of the time; None without any."""
+        least_s = _NOTICEABLE * sum(self.verdicts.values())
+        applied = [each for each, seconds in self.shown.items() if 0 < seconds >= least_s]
+        return applied[-1] if applied else None
+
     def conditions(self) -> ConditionSeconds:
         """Return how long each condition held; throttled time has the shares of the limits."""
-        shown = shown_seconds(self.verdicts, self.slow)
+        shown = self.shown
         seconds = dict.fromkeys(CONDITIONS, 0.0)
         for each in ("idle", "slow", "below", "stalled"):
             seconds[each] = shown[each]

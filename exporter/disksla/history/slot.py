@@ -10,12 +10,10 @@ from disksla.credits import CreditAccount
 from disksla.limits import Limits
 from disksla.pipeline import DiskState, SlowTotals
 from disksla.procfs import SECTOR_BYTES
-from disksla.verdict import LIMIT_KINDS, LIMITED_VERDICTS, VERDICTS, Shown, shown_seconds
+from disksla.verdict import LIMIT_KINDS, LIMITED_VERDICTS, VERDICTS
 
 _MS_PER_S = 1000.0
 _IDLE = VERDICTS.index("idle")
-_LEAST_SHARE = 0.1
-"""A verdict that applied for less than this share of a slot does not stand for it."""
 
 
 class RunningTotals(NamedTuple):
@@ -131,11 +129,6 @@ class Slot(NamedTuple):
         return self.totals.slow_promise + self.totals.slow_usual
 
     @property
-    def shown_s(self) -> dict[Shown, float]:
-        """Seconds by what is shown, the worst last: those of slow are taken from the others."""
-        return shown_seconds(dict(zip(VERDICTS, self.verdict_s, strict=True)), self.slow_s)
-
-    @property
     def bad_s(self) -> float:
         """Seconds with a problem."""
         return self.slow_s + sum(
@@ -143,15 +136,6 @@ class Slot(NamedTuple):
             for verdict, seconds in zip(VERDICTS, self.verdict_s, strict=True)
             if verdict in LIMITED_VERDICTS
         )
-
-    @property
-    def worst_shown(self) -> Shown | None:
-        """The worst of what is shown that applied for a tenth of the time; None without any."""
-        least_s = _LEAST_SHARE * sum(self.verdict_s)
-        applied = [
-            shown for shown, seconds in self.shown_s.items() if seconds > 0 and seconds >= least_s
-        ]
-        return applied[-1] if applied else None
 
     @property
     def throttled_s(self) -> tuple[float, ...]:

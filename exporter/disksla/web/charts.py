@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from disksla.history import COLUMNS, History, Slot, columns_of, joined
+from disksla.history import COLUMNS, History, Slot, columns_of, joined, seconds_of
 from disksla.units import KIB, MIB, format_bandwidth, format_count, format_duration, format_percent
 from disksla.verdict import SHOWN, SHOWN_WORDS, Shown
 
@@ -92,7 +92,7 @@ def verdict_strip(slots: Sequence[Slot], period: ChartPeriod) -> str:
     whole = joined([column for column in columns if column is not None])
     words = ", ".join(
         f"{SHOWN_WORDS[shown]} {format_duration(seconds)}"
-        for shown, seconds in whole.shown_s.items()
+        for shown, seconds in seconds_of(whole).shown.items()
         if seconds >= 1
     )
     return (
@@ -107,9 +107,8 @@ def _shares(column: Slot | None) -> tuple[tuple[Shown, float], ...]:
     if column is None:
         return ()
     whole_s = sum(column.verdict_s)
-    return tuple(
-        (shown, seconds / whole_s) for shown, seconds in column.shown_s.items() if seconds
-    )
+    shown_s = seconds_of(column).shown
+    return tuple((shown, seconds / whole_s) for shown, seconds in shown_s.items() if seconds)
 
 
 def _times(period: ChartPeriod) -> str:

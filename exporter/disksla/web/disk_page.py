@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from disksla.history import HistoryView, Slot
+from disksla.history import HistoryView, Slot, seconds_of
 from disksla.pipeline import DiskSnapshot, Snapshot
 from disksla.text import escape_bytes, escape_html
 from disksla.units import format_bandwidth, format_count, format_duration
@@ -90,7 +90,7 @@ def _row(slot: Slot, now_s: float) -> str:
     cells = (
         ", ".join(
             f"{SHOWN_WORDS[shown]} {100 * seconds / (sum(slot.verdict_s) or 1.0):.0f} %"
-            for shown, seconds in slot.shown_s.items()
+            for shown, seconds in seconds_of(slot).shown.items()
             if seconds >= _LEAST_SHARE * slot.seconds
         )
         or DASH,

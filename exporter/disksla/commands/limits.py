@@ -136,7 +136,8 @@ def _document(
             "bandwidth": terms.bandwidth_conditions,
             "promised_shares": terms.promised_shares,
         },
-        "limiter": terms.limiter and {"about": terms.limiter.about, "sources": terms.limiter.sources},
+        "limiter": terms.limiter
+        and {"about": terms.limiter.about, "sources": terms.limiter.sources},
         "confidence": terms.confidence,
         "not_known": terms.not_known,
         "sources": terms.sources,

@@ -1,5 +1,6 @@
 """Limiters in the catalogue and in the configuration."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,8 @@ def known_limiters() -> dict[LimiterTerms, list[str]]:
 
 
 def test_page_has_the_limiters_of_the_catalogue() -> None:
-    def or_not(text: str | None) -> str:
-        return text or "not known"
+    def shown(number: float | None, as_text: Callable[[float], str]) -> str:
+        return "not known" if number is None else as_text(number)
 
     table = PAGE.partition("## By type")[2].partition("\n\nOf types")[0].splitlines()[4:]
     assert table == [
@@ -80,10 +81,10 @@ def test_page_has_the_limiters_of_the_catalogue() -> None:
         + " | ".join(
             (
                 ", ".join(f"`{type_id}`" for type_id in ids),
-                or_not(each.kind)
+                (each.kind or "not known")
                 + (f" of {format_duration(each.window_s)}" if each.window_s else ""),
-                or_not(each.bucket_s and format_duration(each.bucket_s)),
-                or_not(each.excess_ratio and percent_text(each.excess_ratio)),
+                shown(each.bucket_s, format_duration),
+                shown(each.excess_ratio, percent_text),
             )
         )
         + " |"

@@ -61,7 +61,7 @@ def limits_document(limits: Limits) -> dict[str, Any]:
             "kind": limits.limiter.kind,
             "window_seconds": limits.limiter.window_s,
             "bucket_seconds": limits.limiter.bucket_s,
-            "excess_ratio": limits.limiter.excess_ratio,
+            "tolerated_excess_ratio": limits.limiter.excess_ratio,
         },
         "burst": burst_document(limits.burst) if limits.burst else None,
         "one_unit": limits.one_unit

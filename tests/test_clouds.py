@@ -34,7 +34,24 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "azure": {
         "lun": 3,
         "found": {
-            "azure_managed_disk": [{"storage_account_type": "Premium_LRS", "disk_size_gb": 1024}]
+            "response": [
+                {
+                    "sku": {"name": "Premium_LRS"},
+                    "properties": {
+                        "diskSizeGB": 1024,
+                        "diskIOPSReadWrite": 5000,
+                        "diskMBpsReadWrite": 200,
+                    },
+                },
+                {
+                    "sku": {"name": "PremiumV2_LRS"},
+                    "properties": {
+                        "diskSizeGB": 1024,
+                        "diskIOPSReadWrite": 20000,
+                        "diskMBpsReadWrite": 300,
+                    },
+                },
+            ]
         },
     },
     "google": {
@@ -129,6 +146,8 @@ def test_terms_files_are_valid(page: str, text: str) -> None:
     file = terms_of(rendered, page)
     answer = ANSWERS[page]["found"]
     assert len(file.entries) == (1 if page == "openstack" else len(*answer.values()))
+    if page == "azure":
+        assert [entry.iops for entry in file.entries] == [None, 20000.0]
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -118,6 +118,7 @@ def test_parse_bandwidth_with_and_without_per_second(text: str) -> None:
         ("500Gb", "unknown unit 'Gb' in '500Gb'.* b is for bits"),
         ("500gb", "unknown unit 'gb' in '500gb'"),
         ("5Gs", r"unknown unit 'Gs' in '5Gs'.*without a unit\)$"),
+        ("0.3KiB", "found '0.3KiB'; expected a whole number of bytes"),
         ("0.5B", "found '0.5B'; expected a whole number of bytes"),
         ("1" * 50 + "B", "expected a size"),
     ],
@@ -125,6 +126,12 @@ def test_parse_bandwidth_with_and_without_per_second(text: str) -> None:
 def test_parse_size_rejects_other_texts(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         parse_size_bytes(text)
+
+
+def test_part_of_a_byte_of_a_large_size_is_rounded() -> None:
+    """AWS calls 4.8 TiB what has 4800 GiB, and has such sizes in its examples."""
+    assert parse_size_bytes("4.8TiB") == 5277655813325
+    assert parse_size_bytes("1.1MiB") == 1153434
 
 
 @given(st.text(max_size=50) | st.from_regex(r"[0-9.]{1,8} ?[a-zA-Z/]{0,5}", fullmatch=True))

@@ -65,15 +65,16 @@ _FOUR_DIGITS = 1000
 def parse_size_bytes(text: str, *, binary_gb: bool = False) -> int:
     """Return the bytes of a size such as '500GiB', '1.5TB', '100G' or '4096'.
 
-    With `binary_gb`, GB is GiB. A number without unit that is no multiple of a sector has lost its
-    unit. Raise ValueError, with what was expected, for anything else.
+    With `binary_gb`, GB is GiB. A part of a byte of a large size such as 4.8TiB is rounded. A
+    number without unit that is no multiple of a sector has lost its unit. Raise ValueError, with
+    what was expected, for anything else.
     """
     size_bytes = _parse(text, _BINARY_GB if binary_gb else BYTES_PER_UNIT, _SIZE)
-    if size_bytes.denominator != 1:
+    if size_bytes.denominator != 1 and size_bytes < MIB:
         raise ValueError(f"found '{text}'; expected a whole number of bytes")
     if _is_plain(text) and size_bytes % _SECTOR_BYTES:
         raise ValueError(f"'{text}' has no unit; expected {_SIZE}")
-    return int(size_bytes)
+    return round(size_bytes)
 
 
 def is_decimal(text: str) -> bool:
@@ -125,7 +126,7 @@ def format_listed_bandwidth(bytes_per_second: float) -> str:
     """
     for unit, number in (("MiB/s", bytes_per_second / MIB), ("MB/s", bytes_per_second / MB)):
         if _has_two_decimals(number):
-            return f"{number:.15g} {unit}"
+            return f"{round(number, 2):.15g} {unit}"
     return format_bandwidth(bytes_per_second)
 
 

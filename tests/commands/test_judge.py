@@ -72,6 +72,13 @@ def test_failed_result_shows_its_ratio(capsys: pytest.CaptureFixture[str]) -> No
     assert "FAILED:" in printed
 
 
+def test_what_cannot_be_bought_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(RESULTS / "fio-3.33-eight-clones.json")
+    main(["judge", path, *PROVISIONED[:3], "20GiB", "--iops", "15000"])
+    note = "15000 IOPS of aws.gp3: above what AWS sells (catalogue: 3000 to 10000 at this size)"
+    assert note in capsys.readouterr().err
+
+
 def test_html_report_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
     path = str(RESULTS / "diskspd-2.1-randread-4k.txt")

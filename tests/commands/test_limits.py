@@ -59,7 +59,7 @@ GP3 = "aws.gp3 1TiB --iops 16000 --bandwidth 500MiB/s"
         "decimal": "vk.ef-nvme 300GB --request-size 5000B --write-share 0.33",
         "boost": "yandex.network-hdd 600GiB",
         "credits": "yandex.network-hdd 256GiB",
-        "units": "yandex.network-ssd-nonreplicated 1TiB",
+        "units": "yandex.network-ssd-nonreplicated 1TiB --request-size 4KiB",
         "without-limits": "generic.nvme 1TiB --write-share 1",
         "beyond-the-catalogue": "aws.gp3 20GiB --iops 90000 --bandwidth 250MiB/s",
         "option": "azure.Premium_LRS 32GiB --option tier=P30",

@@ -177,7 +177,7 @@ def test_assign_catalog_terms() -> None:
 @pytest.mark.parametrize(
     ("fields", "note"),
     [
-        ({"terms": "aws.gp3", "iops": 90000.0}, "found 90000 provisioned IOPS for aws.gp3"),
+        ({"terms": "aws.gp3", "iops": 90000.0}, "90000 IOPS of aws.gp3: above what AWS sells"),
         ({"terms": "aws.st1"}, "found 100 GiB for aws.st1; expected 125 GiB to 16 TiB"),
         ({"terms": "gcp.pd-ssd"}, "other disks of this type share its limits"),
     ],

@@ -85,11 +85,14 @@ disks:
   - {match: {device: vde}, terms: azure.PremiumV2_LRS, iops: 90000}
 """)
     assert beyond_catalog(read_configuration(file)) == [
-        ("disks[1]: found 6000 provisioned IOPS for aws.gp3; expected 3000 to 5000 at this size"),
+        (
+            "disks[1]: 6000 IOPS of aws.gp3: above what AWS sells"
+            " (catalogue: 3000 to 5000 at this size)"
+        ),
         "disks[2]: found 100 GiB for aws.st1; expected 125 GiB to 16 TiB",
         (
-            "disks[4]: found 90000 provisioned IOPS for azure.premium-ssd-v2; expected 3000 to"
-            " 80000 at this size"
+            "disks[4]: 90000 IOPS of azure.premium-ssd-v2: above what Microsoft Azure sells"
+            " (catalogue: 3000 to 80000 at this size)"
         ),
     ]
 

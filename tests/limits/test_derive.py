@@ -124,17 +124,17 @@ def test_derive_limits_rejects_provisioned_values(
         (Provision(iops=5000, bytes_per_second=750 * MIB), None),
         (
             Provision(iops=2999),
-            "found 2999 provisioned IOPS for acme.disk; expected 3000 to 5000 at this size",
+            "2999 IOPS of acme.disk: below what Acme sells (catalogue: 3000 to 5000 at this size)",
         ),
         (
             Provision(iops=5001),
-            "found 5001 provisioned IOPS for acme.disk; expected 3000 to 5000 at this size",
+            "5001 IOPS of acme.disk: above what Acme sells (catalogue: 3000 to 5000 at this size)",
         ),
         (
             Provision(bytes_per_second=751 * MIB),
             (
-                "found 751 MiB/s provisioned bandwidth for acme.disk;"
-                " expected 125 MiB/s to 750 MiB/s at this size"
+                "751 MiB/s bandwidth of acme.disk: above what Acme sells"
+                " (catalogue: 125 MiB/s to 750 MiB/s at this size)"
             ),
         ),
     ],
@@ -148,7 +148,7 @@ def test_value_beyond_the_catalogue_counts(chosen: Provision | None, note: str |
 def test_bounds_without_a_maximum() -> None:
     row = make_terms(budget="separate", read_iops={"rule": "provisioned", "minimum": 100})
     assert beyond_bounds(row, GIB, Provision(iops=99.0)) == [
-        "found 99 provisioned IOPS for acme.disk; expected at least 100 at this size"
+        "99 IOPS of acme.disk: below what Acme sells (catalogue: at least 100 at this size)"
     ]
 
 

@@ -329,7 +329,17 @@ def test_custom_performance_of_a_filestore_has_bounds_by_size() -> None:
     for size, iops, expected in ((2, 7999, "8000 to 34000"), (10, 75001, "30000 to 75000")):
         provision = Provision(iops, None, {"performance": "custom"})
         (note,) = beyond_bounds(row, size * TIB, provision)
-        assert note.endswith(f"expected {expected} at this size")
+        assert note.endswith(f"(catalogue: {expected} at this size)")
+    provision = Provision(3000, None, {"performance": "custom"})
+    assert beyond_bounds(row, 100 * GIB, provision) == [
+        "3000 IOPS of gcp.filestore: above what Google Cloud sells (catalogue: 2000 at this size)"
+    ]
+
+
+def test_region_that_is_not_listed_has_no_close_match() -> None:
+    chosen = {"mode": "bursting", "region": "eu-north-1"}
+    with pytest.raises(DiskslaError, match=r"aws.efs; expected one of: other \(any that is"):
+        derive_limits(CATALOG["aws.efs"], TIB, Provision(None, None, chosen))
 
 
 LUSTRE, ONTAP = "aws.fsx-lustre", "aws.fsx-ontap"

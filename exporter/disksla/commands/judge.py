@@ -15,7 +15,7 @@ from disksla.commands._verify_report import add_report_arguments, check_report_f
 from disksla.config.settings_file import read_configuration
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
-from disksla.limits import Assignment, SharedLimits, derive_limits
+from disksla.limits import Assignment, SharedLimits, beyond_bounds, derive_limits
 from disksla.verification.import_results import (
     LARGEST_BYTES,
     decode_text,
@@ -108,7 +108,10 @@ def _of_terms(arguments: argparse.Namespace) -> _Contract:
     configuration = read_configuration(arguments.config_file)
     terms = configuration.catalog[arguments.terms]
     size_bytes = parse_size_of_disk("--size", arguments.size, terms)
-    limits = derive_limits(terms, size_bytes, read_provision(arguments))
+    provision = read_provision(arguments)
+    limits = derive_limits(terms, size_bytes, provision)
+    for note in beyond_bounds(terms, size_bytes, provision):
+        print(f"disksla: {note}", file=sys.stderr)
     return _Contract(
         Assignment(terms.id, terms.provider, "", size_bytes, limits),
         configuration.settings.assessment.tolerance_ratio,

@@ -137,7 +137,11 @@ def _document(
             "promised_shares": terms.promised_shares,
         },
         "limiter": terms.limiter
-        and {"about": terms.limiter.about, "sources": terms.limiter.sources},
+        and {
+            "excess_ratio": terms.limiter.excess_ratio,
+            "about": terms.limiter.about,
+            "sources": terms.limiter.sources,
+        },
         "confidence": terms.confidence,
         "not_known": terms.not_known,
         "sources": terms.sources,

@@ -60,7 +60,7 @@ def latency_text(
 
 def limiter_text(limiter: Limiter | LimiterTerms, excess_ratio: float | None) -> str:
     """Return how a limiter behaves, and by how much its rates exceed the promise."""
-    parts = [limiter.kind or "not known whether even or in windows"]
+    parts: list[str] = [limiter.kind or "not known whether even or in windows"]
     if limiter.window_s is not None:
         parts = [f"in windows of {format_duration(limiter.window_s)}"]
     if limiter.bucket_s is not None:

@@ -219,12 +219,16 @@ def provision_bounds(
 def beyond_bounds(
     terms: Terms, size_bytes: int, provisioned: Provision | None = None
 ) -> list[str]:
-    """Return a sentence for each provisioned value that is beyond the bounds of the catalogue."""
+    """Return a sentence for each provisioned value that is beyond the bounds of the catalogue.
+
+    The value counts nevertheless: a provider may have raised its bounds since.
+    """
     provision = provisioned or NOTHING_CHOSEN
     bounds = provision_bounds(terms, size_bytes, provision)
     return [
-        f"found {shown(value)} provisioned {what} for {terms.id};"
-        f" expected {bounds_text(shown, expected)}"
+        f"{shown(value)} {what} of {terms.id}:"
+        f" {'below' if value < expected[0] else 'above'} what {terms.provider_name} sells"
+        f" (catalogue: {bounds_text(shown, expected)})"
         for what, shown, value, expected in (
             ("IOPS", format_count, provision.iops, bounds.iops),
             (
@@ -260,7 +264,9 @@ def range_text(least: float | None, most: float | None, shown: Shown) -> str:
     """Return a range in words; None is no bound, and one of both is a number."""
     if least is None:
         return f"at most {shown(most or 0)}"
-    return f"at least {shown(least)}" if most is None else f"{shown(least)} to {shown(most)}"
+    if most is None:
+        return f"at least {shown(least)}"
+    return shown(least) if least == most else f"{shown(least)} to {shown(most)}"
 
 
 def _rates(terms: Terms, size_bytes: int, provision: Provision) -> Rates:

@@ -28,6 +28,15 @@ class Limiter(msgspec.Struct, frozen=True):
     share of the promise; more than usual only where more was measured."""
 
 
+class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a behaviour was measured or is stated."""
+
+    title: Text
+    date: Date
+    """Of the measurement, or the day of reading where the source has none."""
+    url: Address | None = None
+
+
 class LimiterTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is known of the limiter of a type; what is absent is not known."""
 
@@ -37,6 +46,10 @@ class LimiterTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     excess_ratio: Annotated[float, percentage(0, 10)] | None = msgspec.field(
         default=None, name="excess"
     )
+    about: LongText | None = None
+    """What was measured, and what is not known. Required for the rows of the package."""
+    sources: tuple[Measured, ...] = ()
+    """Required for the rows of the package."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if windows have no length, or something else has one."""
@@ -48,26 +61,3 @@ class LimiterTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         """The limiter of a disk of this type."""
         excess_ratio = max(self.excess_ratio or 0.0, USUAL_EXCESS_RATIO)
         return Limiter(self.kind, self.window_s, self.bucket_s, excess_ratio)
-
-
-class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a behaviour was measured or is stated."""
-
-    title: Text
-    date: Date
-    """Of the measurement, or the day of reading where the source has none."""
-    url: Address | None = None
-
-
-class MeasuredLimiter(LimiterTerms, frozen=True):
-    """What is known of the limiter of a type, and from where."""
-
-    about: LongText
-    """What was measured, and what is not known."""
-    sources: tuple[Measured, ...]
-
-    def __post_init__(self) -> None:
-        """Raise ValueError if there is no source, or as the base does."""
-        super().__post_init__()
-        if not self.sources:
-            raise ValueError("found no sources; expected at least one")

@@ -8,7 +8,7 @@ import msgspec
 from rich.table import Table
 
 from disksla.console import SafeConsole
-from disksla.limits.cost_model import Metered
+from disksla.limits.cost_model import Additive, CostModel, Metered
 from disksla.limits.derivation import (
     BUDGETS,
     DerivationStep,
@@ -61,7 +61,7 @@ def limits_document(limits: Limits) -> dict[str, Any]:
             "kind": limits.limiter.kind,
             "window_seconds": limits.limiter.window_s,
             "bucket_seconds": limits.limiter.bucket_s,
-            "excess_ratio": limits.limiter.excess_ratio,
+            "tolerated_excess_ratio": limits.limiter.excess_ratio,
         },
         "burst": burst_document(limits.burst) if limits.burst else None,
         "one_unit": limits.one_unit
@@ -121,6 +121,17 @@ def limits_facts(
         )
     if limits.promised_time_share is not None:
         yield "promised for", f"{percent_text(limits.promised_time_share)} of the time"
+    yield from _limiter(limits, terms)
+    if terms is not None:
+        yield from _conditions(terms)
+    for bucket in limits.buckets:
+        yield "credits", _credits_text(bucket)
+    if limits.burst is not None and limits.burst.length != "credits":
+        yield "burst", _LENGTHS[limits.burst.length]
+
+
+def _limiter(limits: Limits, terms: Terms | None) -> Iterator[tuple[str, str]]:
+    """Yield how the limiter behaves; of a file storage only what is known."""
     known = terms.limiter if terms is not None else None
     if known is not None:
         yield "limiter", limiter_text(known, known.excess_ratio)
@@ -128,12 +139,6 @@ def limits_facts(
         yield "limiter", limiter_text(limits.limiter, None)
     elif terms is not None and limits.budget is not None and not terms.is_file_storage:
         yield "limiter", "not known"
-    if terms is not None:
-        yield from _conditions(terms)
-    for bucket in limits.buckets:
-        yield "credits", _credits_text(bucket)
-    if limits.burst is not None and limits.burst.length != "credits":
-        yield "burst", _LENGTHS[limits.burst.length]
 
 
 def _unit_text(unit: OneUnit) -> str:
@@ -288,7 +293,7 @@ def _facts(
     terms: Terms, limits: Limits, query: LimitsQuery, iops: EffectiveIops | None
 ) -> Iterator[tuple[str, str]]:
     if query.mix is not None:
-        yield "effective IOPS", _effective_text(query.mix, iops)
+        yield "effective IOPS", _effective_text(query.mix, iops, terms.cost)
     if terms.scope == "machine":
         yield "for", "all such disks of a machine together: use their total size"
     chosen, _ = with_options(terms, query.size_bytes, query.provision.options)
@@ -333,13 +338,17 @@ def binary_gb_note(terms: Terms, size: str) -> str:
     return f"{terms.provider_name} writes {unit} for {unit[0]}iB: {size} is {shown}"
 
 
-def _effective_text(mix: Mix, iops: EffectiveIops | None) -> str:
+def _effective_text(mix: Mix, iops: EffectiveIops | None, cost: CostModel) -> str:
     writes = "reads only" if mix.write_share == 0 else f"{100 * mix.write_share:.3g}% writes"
     load = f"for requests of {format_size(mix.request_bytes)}, {writes}"
     if iops is None:
         return f"no promise {load}"
-    most = "" if math.isclose(*iops) else f", at most {_hundredths(iops.enforced)},"
-    return f"{_hundredths(iops.promise)}{most} {load}"
+    promise, most = _hundredths(iops.promise), _hundredths(iops.enforced)
+    if math.isclose(*iops):
+        return f"{promise} {load}"
+    if isinstance(cost, Additive):
+        return f"{promise} by the published formula ({most} by the block store's) {load}"
+    return f"{promise}, at most {most}, {load}"
 
 
 def _hundredths(number: float) -> str:

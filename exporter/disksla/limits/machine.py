@@ -18,7 +18,7 @@ from disksla.errors import DiskslaError
 from disksla.limits.assignment import UNKNOWN_TERMS
 from disksla.limits.burst_rules import burst_buckets
 from disksla.limits.cost_model import Additive
-from disksla.limits.limiter import MeasuredLimiter
+from disksla.limits.limiter import LimiterTerms
 from disksla.limits.limits import BudgetKind, Budgets, Burst, Limits, Rates, build_limits
 from disksla.limits.rules import Amount
 from disksla.limits.terms import Confidence, RowSource
@@ -99,7 +99,7 @@ class GroupRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     read_bandwidth: MachineBandwidth
     write_bandwidth: MachineBandwidth
     burst: MachineBurst | None = None
-    limiter: MeasuredLimiter | None = None
+    limiter: LimiterTerms | None = None
     may_cost: Additive | None = None
     """A request may cost both IOPS and bandwidth, as it does at a disk. The limits are a range
     then, between this cost and that of separate budgets."""

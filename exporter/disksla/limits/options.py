@@ -10,6 +10,8 @@ from disksla.limits.terms import Changes, ClientLimits, Option, OptionOfValue, O
 from disksla.schema import close_match
 from disksla.units import format_size
 
+_OTHER = "other"
+"""A default for all values that are not listed: a close match would be another one."""
 _CHANGED = set(Changes.__struct_fields__) & set(Terms.__struct_fields__)
 
 
@@ -91,8 +93,10 @@ def _value(
     value = chosen.get(name, option.default)
     if value not in option.values and value != option.default:
         known = dict.fromkeys((option.default, *option.values))
+        hint = " (any that is not listed)" if option.default == _OTHER else ""
+        close = "" if hint else close_match(value, known)
         raise DiskslaError(
-            f"found {name}={value} of {terms.id}{close_match(value, known)};"
-            f" expected one of: {', '.join(known)}"
+            f"found {name}={value} of {terms.id}{close};"
+            f" expected one of: {', '.join(known).replace(_OTHER, _OTHER + hint, 1)}"
         )
     return value

@@ -9,7 +9,7 @@ import msgspec
 from disksla.errors import DiskslaError
 from disksla.limits.burst_rules import BurstRule, Provision
 from disksla.limits.cost_model import Additive, CostModel, PerRequest, Rates
-from disksla.limits.limiter import Address, MeasuredLimiter
+from disksla.limits.limiter import Address, LimiterTerms
 from disksla.limits.limits import (
     BudgetKind,
     Budgets,
@@ -212,7 +212,7 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     iops_conditions: Conditions | None = None
     bandwidth_conditions: Conditions | None = None
     burst: BurstRule | None = None
-    limiter: MeasuredLimiter | None = None
+    limiter: LimiterTerms | None = None
 
     @property
     def names(self) -> dict[str, None]:

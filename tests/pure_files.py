@@ -35,7 +35,7 @@ TOUCHING = {
     "events": "data_writes helper opened opening request_sampler source",
     "exchange": "transport",
     "file_storages": "read_mounted",
-    "fio": "process raw_device runner sandbox scratch_file",
+    "fio": "device_users process raw_device runner sandbox scratch_file",
     "history": "machine_limit",
     "limits": "catalog limits_text machine_tables machine_text",
     "metrics": "build_info render",

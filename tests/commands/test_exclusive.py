@@ -5,24 +5,29 @@ from pathlib import Path
 import pytest
 
 from disksla.commands._exclusive import measure_utilization
+from disksla.disks.disk import Disk
 from disksla.errors import DiskslaError
 from disksla.system.roots import Roots
+from support.simulated_host import a_disk
 
 
 def line(name: str, busy_ms: int) -> str:
     return f" 254 0 {name} 1 0 8 1 0 0 0 0 0 {busy_ms} 9 0 0 0 0 0 0\n"
 
 
-def utilization(procfs: Path, before: str, after: str, device: str = "vda") -> float:
+DISK = a_disk("vda")
+
+
+def utilization(procfs: Path, before: str, after: str, *paths: Disk) -> float:
     (procfs / "diskstats").write_text(before)
-    paths = Roots(procfs=procfs, sysfs=procfs, udev_data=procfs)
+    roots = Roots(procfs=procfs, sysfs=procfs, udev_data=procfs)
     waits: list[float] = []
 
     def wait(seconds: float) -> None:
         waits.append(seconds)
         (procfs / "diskstats").write_text(after)
 
-    found = measure_utilization(paths, device, 2.0, wait)
+    found = measure_utilization(roots, DISK, (DISK, *paths), 2.0, wait)
     assert waits == [2.0]
     return found
 
@@ -33,13 +38,19 @@ def test_utilization_is_a_share_of_the_observation(tmp_path: Path) -> None:
     assert utilization(tmp_path, line("vda", 1000), line("vda", 0)) == 0
 
 
+def test_use_by_another_path_counts(tmp_path: Path) -> None:
+    path = a_disk("sdb", minor=16, path_of="vda")
+    before, after = (line("vda", 0) + line("sdb", busy_ms) for busy_ms in (100, 600))
+    assert utilization(tmp_path, before, after, path) == 0.25
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "vda is not in /proc/diskstats"),
         (line("vdb", 1), "vda is not in /proc/diskstats"),
-        (" 254 1 vda 1 2 3 4\n", "/proc/diskstats does not report the utilization of vda"),
-        (" 254 1 vda 1 2 3 x\n", "cannot read the counters of vda: "),
+        (" 254 0 vda 1 2 3 4\n", "/proc/diskstats does not report the utilization of vda"),
+        (" 254 0 vda 1 2 3 x\n", "cannot read the counters of vda: "),
     ],
 )
 def test_missing_or_invalid_counters_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -50,4 +61,4 @@ def test_missing_or_invalid_counters_are_refused(tmp_path: Path, text: str, mess
 def test_missing_diskstats_is_refused(tmp_path: Path) -> None:
     paths = Roots(procfs=tmp_path, sysfs=tmp_path, udev_data=tmp_path)
     with pytest.raises(DiskslaError, match=r"cannot read the counters of vda: .*No such file"):
-        measure_utilization(paths, "vda", 0.0, lambda _: None)
+        measure_utilization(paths, DISK, (), 0.0, lambda _: None)

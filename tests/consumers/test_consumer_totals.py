@@ -98,7 +98,7 @@ def test_series_with_a_program_replaces_that_without() -> None:
 def test_only_names_that_are_known_have_series_when_there_are_too_many() -> None:
     totals = after(NO_CONSUMERS, 100.0, {A: 5.0, B: 5.0}, may_be_named=frozenset({(A, "")}))
     assert totals.bytes.sums == {(A, ""): 5.0, ("other", ""): 5.0}
-    assert totals.names == {(A, "")}
+    assert totals.used_s == {(A, ""): 100.0}
 
 
 def test_the_last_five_minutes_by_seconds_and_the_last_hour() -> None:

@@ -1,5 +1,6 @@
 """Finding the control groups: which hierarchy, their names, and how often."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,32 @@ def test_a_group_stands_for_those_that_are_too_many(
     assert groups.scan(tree.root)
     found = groups.tree.groups.values()
     assert sorted(group.path for group in found) == ["", "/system.slice", "/user.slice"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: only root gives groups away")
+def test_groups_of_a_user_neither_pass_for_others_nor_hide_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("disksla.consumers.groups.MOST_SCANNED", 100)
+    tree = CgroupTree(tmp_path)
+    pods = [f"kubepods/burstable/pod{UID}/{number:064x}" for number in range(30)]
+    given = "system.slice/db.service"
+    tree.make(*pods, f"{given}/docker-{ID}.scope")
+    tree.make(*(f"{given}/{number}" for number in range(5)), *(f"a/{n}/{n}" for n in range(30)))
+    os.chown(tree.root / "a", 1001, -1)
+    for path in (tree.root / given, *(tree.root / "a").rglob("*")):
+        os.chown(path, 1000, -1)
+    logs = tmp_path / "var/log/containers"
+    logs.mkdir(parents=True)
+    (logs / f"checkout-7d9f_shop_app-{ID}.log").symlink_to("/nonexistent")
+    groups = Groups(tree.roots)
+    assert groups.scan(tree.root)
+    named = {group.path: groups.name_of(group.id) for group in groups.tree.groups.values()}
+    assert [named[f"/{pod}"] for pod in pods] == [f"pod {UID}/{'0' * 12}"] * 30
+    assert named[f"/{given}/docker-{ID}.scope"] == f"db.service/docker {ID[:12]}"
+    assert not [path for path in named if path.startswith("/a/")], "more than a tenth"
+    leaves = {group.path for group in groups.tree.leaves(40)}
+    assert leaves >= {f"/{pod}" for pod in pods}
 
 
 def test_a_root_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:

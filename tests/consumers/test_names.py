@@ -13,6 +13,7 @@ OTHER_ID = "ba9876543210" + "ef" * 26
 UID = "7d9f1c2e-0a1b-4c3d-8e5f-001122334455"
 WITH_UNDERSCORES = UID.replace("-", "_")
 STATIC = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+MANAGER = "/user.slice/user-1000.slice/user@1000.service"
 PODS = {ID: "shop/checkout-7d9f/app"}
 BURSTABLE = f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{WITH_UNDERSCORES}"
 GUARANTEED = f"/kubepods.slice/kubepods-pod{WITH_UNDERSCORES}.slice"
@@ -47,6 +48,15 @@ IN_KIND = f"/docker/{OTHER_ID}/kubelet.slice/kubelet-kubepods.slice/kubelet-kube
             "systemd-nspawn@web.service/cron.service",
         ),
         ("/user.slice/user-1000.slice", "user-1000.slice"),
+        (f"{MANAGER}/docker-{ID}.scope", "user@1000.service/docker 0123456789ab"),
+        (
+            f"{MANAGER}/app.slice/kubepods/pod{UID}/{ID}",
+            f"user@1000.service/pod {UID}/0123456789ab",
+        ),
+        (f"{MANAGER}/app.slice/pod{UID}", f"user@1000.service/pod {UID}"),
+        (f"{MANAGER}/lxc/database", "user@1000.service/lxc database"),
+        (f"{MANAGER}/a.service/user@0.service", "user@1000.service/a.service/user@0.service"),
+        (f"{MANAGER}/app.slice", "user@1000.service"),
         ("/system.slice/nginx.service/workers", "nginx.service"),
         (f"/system.slice/docker-{ID}.scope", "docker 0123456789ab"),
         (f"/docker/{ID}", "docker 0123456789ab"),
@@ -89,6 +99,23 @@ IN_KIND = f"/docker/{OTHER_ID}/kubelet.slice/kubelet-kubepods.slice/kubelet-kube
 def test_consumer_by_the_path_of_its_group(path: str, consumer: str) -> None:
     pods = PODS if "/kube" in path or "kubelet" in path else {}
     assert consumer_of(path, pods) == consumer
+
+
+@given(
+    st.lists(
+        st.sampled_from([f"docker-{ID}.scope", ID, "lxc", f"pod{UID}", "a.service", "b.slice"])
+        | st.text(st.characters(exclude_characters="/"), min_size=1),
+        max_size=6,
+    ),
+    st.integers(1, 3),
+)
+def test_what_a_user_names_is_that_users(below: list[str], depth: int) -> None:
+    above = ["system.slice", "db.service", "workers"][:depth]
+    own = consumer_of("/".join(above))
+    name = consumer_of("/".join((*above, *below)), PODS, depth)
+    assert name == own or name.startswith(f"{own}/"[:128])
+    of_manager = consumer_of("/".join((*MANAGER.split("/"), *below)), PODS)
+    assert (of_manager + "/").startswith("user@1000.service/")
 
 
 @given(st.text(max_size=400))

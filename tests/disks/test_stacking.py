@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.disks.disk import Disk
-from disksla.disks.stacking import with_stacking
+from disksla.disks.stacking import devices_below, parts_of, with_stacking
 from disksla.procfs.mountinfo import Mount
 
 SDA = Disk("sda", 8, 0, 10)
@@ -30,6 +30,17 @@ def mount_points(*mounts: Mount) -> dict[str, tuple[str, ...]]:
 def test_holders_of_partitions_are_holders_of_the_disk() -> None:
     holders = {disk.name: disk.holders for disk in with_stacking(STACK, ()) if disk.holders}
     assert holders == {"sda": ("md0",), "sda2": ("md0",), "sdb": ("md0",), "md0": ("dm-0",)}
+
+
+def test_what_is_done_by_a_further_path_is_done_to_the_disk() -> None:
+    path = msgspec.structs.replace(SDB, name="sdc", minor=32, path_of="sdb")
+    part = Disk("sdc1", 8, 33, 4, partition_of="sdc")
+    volume = Disk("dm-1", 254, 1, 4, slaves=("sdc1",))
+    disks = (SDB, path, part, volume)
+    first, *_ = (one for one in with_stacking(disks, [mount(volume, "/srv")]) if one.name == "sdb")
+    assert (first.holders, first.mount_points) == (("dm-1",), ("/srv",))
+    assert parts_of(SDB, disks) == (SDB, path, part)
+    assert devices_below(volume, disks) == (part, path)
 
 
 def test_disks_are_sorted_by_name() -> None:

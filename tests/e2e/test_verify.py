@@ -19,6 +19,7 @@ from lab.disk import made
 from lab.scenario import read_scenario
 from support.daemon_process import DISKSLA, PATIENCE_S
 from support.loop_device import attached, attached_and_closed
+from support.visible_processes import seeing_all
 from support.waiting import eventually
 
 UNABLE = missing()
@@ -63,7 +64,10 @@ def verify(
     )
     options = [f"--config.file={directory / 'quick.yml'}", "--runtime=3s", "--json", *extra]
     process = subprocess.run(
-        [str(DISKSLA), "verify", device, *options], check=False, capture_output=True, text=True
+        seeing_all([str(DISKSLA), "verify", device, *options]),
+        check=False,
+        capture_output=True,
+        text=True,
     )
     report = json.loads(process.stdout or "{}") | {"stderr": process.stderr}
     measured = {

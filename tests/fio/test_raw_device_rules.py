@@ -21,6 +21,7 @@ from disksla.fio.raw_device_rules import (
     reasons_not_empty,
     reasons_other_disk,
     sampled_regions,
+    volume_devices,
     writable_region,
 )
 from disksla.procfs.mountinfo import Mount
@@ -71,6 +72,85 @@ def test_partition_is_a_reason() -> None:
 def test_multipath_path_is_a_reason() -> None:
     hidden = msgspec.structs.replace(SDB, hidden=True)
     assert reasons_in_use(hidden, [hidden], []) == ("sdb is one path of a multipath disk",)
+
+
+WWN = "naa.6000c29f2d1e5a0b"
+PATHS = tuple(
+    Disk(name, 8, minor, 100 * GIB, serial="S1", wwn=WWN)
+    for name, minor in (("sdc", 32), ("sdd", 48))
+)
+SDC, SDD = PATHS
+MULTIPATH = Disk(
+    "dm-1", 254, 1, 100 * GIB, slaves=("sdc", "sdd"), by_id=(f"dm-uuid-mpath-3{WWN[4:]}",)
+)
+
+
+def test_further_path_is_a_reason_whatever_is_done_by_it() -> None:
+    [seen] = reasons_in_use(SDC, (SDA, *PATHS), [])
+    assert seen.startswith(
+        "by WWN or serial number it may be the same volume as other devices (sdd)"
+    )
+    partition = Disk("sdd1", 8, 49, GIB, partition_of="sdd")
+    volume = Disk("dm-2", 254, 2, GIB, slaves=("sdd1",))
+    disks = (SDA, *PATHS, partition, volume)
+    [_, *reasons] = reasons_in_use(SDC, disks, [mount(volume, "/")], [(8, 49)])
+    assert reasons == [
+        "the system runs from it (/)",
+        "it is mounted (/)",
+        "it is used as swap",
+        "it has partitions (sdd1)",
+        "other devices are stacked on it (dm-2)",
+    ]
+    assert reasons_in_use(SDA, disks, [mount(volume, "/")]) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "may_be_one"),
+    [
+        ({"serial": "S2"}, True),
+        ({"size_bytes": GIB}, True),  # it was made larger, and one path was not read again
+        ({"wwn": None}, True),
+        ({"wwn": "0x6000c29f2d1e5a0b"}, True),  # of udev
+        ({"wwn": "t10.ATA QEMU"}, True),
+        ({"wwn": "naa.6000c29f2d1e5a0c"}, False),
+        ({"wwn": None, "serial": None}, False),
+        ({"wwn": None, "serial": "S2"}, False),
+    ],
+    ids=str,
+)
+def test_what_may_be_the_same_volume(change: dict[str, object], *, may_be_one: bool) -> None:
+    other = msgspec.structs.replace(SDD, **change)
+    assert bool(reasons_in_use(SDC, (SDC, other), [])) == may_be_one
+    assert bool(reasons_in_use(other, (SDC, other), [])) == may_be_one
+
+
+def test_namespaces_of_one_controller_are_different_volumes() -> None:
+    """Persistent disks of Google all have the serial number nvme_card-pd."""
+    disks = [
+        Disk(f"nvme0n{n}", 259, n, GIB, serial="nvme_card-pd", wwn=f"nvme.1ae0-0000000{n}")
+        for n in (1, 2)
+    ]
+    assert reasons_in_use(disks[0], disks, []) == ()
+
+
+def test_multipath_device_over_all_paths_may_be_overwritten_if_no_path_is_in_use() -> None:
+    disks = (*PATHS, MULTIPATH)
+    assert reasons_in_use(MULTIPATH, disks, []) == ()
+    assert reasons_in_use(MULTIPATH, (SDC, MULTIPATH), []) == ()  # the other one failed
+    assert reasons_in_use(SDC, disks, [])[1:] == ("other devices are stacked on it (dm-1)",)
+    third = msgspec.structs.replace(SDD, name="sde", minor=64)
+    [reason] = reasons_in_use(MULTIPATH, (*disks, third), [])
+    assert "(sde)" in reason
+    assert reasons_in_use(MULTIPATH, disks, [mount(SDD, "/srv")]) == ("it is mounted (/srv)",)
+    partition = Disk("sdd1", 8, 49, GIB, partition_of="sdd")
+    assert reasons_in_use(MULTIPATH, (*disks, partition), []) == ("it has partitions (sdd1)",)
+
+
+def test_logical_volume_is_not_in_use_by_another_one_of_its_disk() -> None:
+    volumes = [Disk(f"dm-{n}", 254, n, GIB, slaves=("sda1",)) for n in (0, 2)]
+    disks = (SDA, SDA1, *volumes)
+    assert reasons_in_use(volumes[0], disks, [mount(volumes[1], "/")]) == ()
+    assert {one.name for one in volume_devices(volumes[0], disks).all} == {"dm-0", "sda", "sda1"}
 
 
 def test_missing_or_replaced_disk_is_a_reason() -> None:

@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,6 +95,12 @@ def test_mounts_of_the_disk_and_its_partitions() -> None:
     other = EXT4._replace(minor=16, mount_point="/other")
     assert points(SDA, EXT4, whole, other) == ["/srv", "/whole"]
     assert points(SDB, EXT4, whole, other) == ["/other"]
+
+
+def test_mounts_by_a_further_path_are_of_the_disk() -> None:
+    disks = (SDA, msgspec.structs.replace(SDB, path_of="sda"))
+    found = mounts_for_files(SDA, disks, [EXT4._replace(minor=16, mount_point="/other")])
+    assert [mount.mount_point for mount in found] == ["/other"]
 
 
 def test_mounts_of_stacked_devices_are_left_out() -> None:

@@ -19,7 +19,7 @@ from disksla.events.opening import COMPLETED, EventFiles, plan
 from disksla.events.protocol import EventsRequest
 from disksla.events.source import Numbers
 from disksla.pipeline.recording import decode_tick
-from disksla.procfs import Counters, find_reading, to_counters
+from disksla.procfs import Counters, parse_line, to_counters
 from disksla.procfs.files import DiskstatsFile
 from disksla.system.perf_events import EventGroup, close_all, open_counters
 from disksla.system.roots import Roots
@@ -80,9 +80,9 @@ def writes_with_fdatasync(device: str, writes: int = WRITES) -> None:
 
 def kernel_counters(device: str) -> Counters:
     file = DiskstatsFile(Path("/proc"))
-    reading = find_reading(file.read(), device)
+    [line] = [line for line in file.read().splitlines() if line.split()[2] == device]
     file.close()
-    return to_counters(reading or ())
+    return to_counters(parse_line(line).reading)
 
 
 class Counted:

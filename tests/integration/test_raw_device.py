@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,13 +21,15 @@ from disksla.console import write_file
 from disksla.disks.disk import Disk
 from disksla.disks.inventory import read_disks
 from disksla.errors import DiskslaError
+from disksla.fio.device_users import device_users
 from disksla.fio.job import FioJob
-from disksla.fio.raw_device import RawDeviceError, exclusive_device
+from disksla.fio.raw_device import RawDevice, RawDeviceError, exclusive_device
 from disksla.fio.raw_device_rules import sampled_regions, writable_region
 from disksla.fio.runner import find_fio
 from disksla.system.roots import Roots
-from support.loop_device import add_partition, attached, needs_loop
+from support.loop_device import add_partition, attached, attached_and_closed, needs_loop
 from support.sysfs_tree import add_device
+from support.visible_processes import seeing_all, visible_processes
 
 pytestmark = needs_loop
 MIB = 1024**2
@@ -48,9 +51,22 @@ def with_serial(device: str, directory: Path, serial: str) -> Roots:
     return Roots(udev_data=directory)
 
 
-def reasons_of(disk: Disk) -> tuple[str, ...]:
+@contextmanager
+def reserved(
+    disk: Disk,
+    roots: Roots | None = None,
+    chance: random.Random | None = None,
+    destroy_data: str | None = None,
+) -> Iterator[RawDevice]:
+    with visible_processes() as procfs:
+        seen = msgspec.structs.replace(roots or Roots(), procfs=procfs)
+        with exclusive_device(disk, seen, chance, destroy_data=destroy_data) as device:
+            yield device
+
+
+def reasons_of(disk: Disk, roots: Roots | None = None) -> tuple[str, ...]:
     try:
-        with exclusive_device(disk):
+        with reserved(disk, roots):
             return ()
     except RawDeviceError as error:
         return error.reasons
@@ -117,7 +133,7 @@ def test_report_is_never_written_to_a_disk(image: Path, device: str) -> None:
 
 @pytest.mark.in_check
 def test_disk_is_reserved_in_the_block(device: str, tmp_path: Path) -> None:
-    with exclusive_device(disk_of(device)):
+    with reserved(disk_of(device)):
         assert "cannot be opened exclusively: Device or resource busy" in reasons(device)
         (tmp_path / "mounted").mkdir()
         attempt = subprocess.run(
@@ -132,7 +148,7 @@ def test_disk_is_reserved_in_the_block(device: str, tmp_path: Path) -> None:
 def test_disk_tested_in_its_region_is_not_empty_until_it_is_erased(device: str) -> None:
     needs("fio")
     offset_bytes, span_bytes = writable_region(SIZE)
-    with exclusive_device(disk_of(device)):
+    with reserved(disk_of(device)):
         job = FioJob(
             name="x",
             target=f"/dev/{device}",
@@ -178,7 +194,7 @@ def test_block_selected_by_chance_is_a_reason(image: Path) -> None:
     with attached(image) as device:
         with (
             pytest.raises(RawDeviceError, match=f"it contains data at byte {at};"),
-            exclusive_device(disk_of(device), chance=random.Random(7)),
+            reserved(disk_of(device), chance=random.Random(7)),
         ):
             pass
         assert image.stat().st_size == SIZE
@@ -207,7 +223,7 @@ def test_empty_file_system_is_found_after_its_ends_were_erased(
         disk = disk_of(device)
         with (
             pytest.raises(RawDeviceError, match="it contains data at byte"),
-            exclusive_device(disk, chance=NoChance()),
+            reserved(disk, chance=NoChance()),
         ):
             pass
 
@@ -253,15 +269,15 @@ def test_serial_is_the_only_way_past_data(image: Path, tmp_path: Path) -> None:
         for wrong in ("", device, "s1"):
             with (
                 pytest.raises(DiskslaError, match="expected 'S1', the serial"),
-                exclusive_device(disk, roots, destroy_data=wrong),
+                reserved(disk, roots, destroy_data=wrong),
             ):
                 pass
-        with exclusive_device(disk, roots, destroy_data="S1") as reserved:
-            reserved.check_identity()
+        with reserved(disk, roots, destroy_data="S1") as held:
+            held.check_identity()
         with (
             attached(Path(f"/dev/{device}")),
             pytest.raises(RawDeviceError, match="loop devices use it"),
-            exclusive_device(disk, roots, destroy_data="S1"),
+            reserved(disk, roots, destroy_data="S1"),
         ):
             pass
 
@@ -271,17 +287,17 @@ def test_disk_that_changed_is_noticed_before_a_test(image: Path, tmp_path: Path)
     with attached(image) as device:
         roots = with_serial(device, tmp_path / "udev", "S1")
         disk = disk_of(device, roots)
-        with exclusive_device(disk, roots) as reserved:
-            reserved.check_identity()
+        with reserved(disk, roots) as held:
+            held.check_identity()
             with_serial(device, tmp_path / "udev", "S2")
             with pytest.raises(RawDeviceError, match="is now the name of another disk"):
-                reserved.check_identity()
+                held.check_identity()
             with_serial(device, tmp_path / "udev", "S1")
-            reserved.check_identity()
+            held.check_identity()
             os.truncate(image, SIZE + MIB)
             run("losetup", "--set-capacity", f"/dev/{device}")
             with pytest.raises(RawDeviceError, match=f"its size was {SIZE} bytes and is"):
-                reserved.check_identity()
+                held.check_identity()
 
 
 @pytest.mark.in_check
@@ -303,7 +319,7 @@ def test_sequence_number_is_that_of_the_open_descriptor(image: Path, tmp_path: P
         roots = Roots(sysfs=sysfs)
         with (
             pytest.raises(RawDeviceError, match=f"{device} is now the name of another disk"),
-            exclusive_device(disk_of(device, roots), roots),
+            reserved(disk_of(device, roots), roots),
         ):
             pass
 
@@ -423,16 +439,107 @@ def test_swap_is_a_reason(device: str) -> None:
         run("swapoff", f"/dev/{device}")
 
 
-def test_process_that_has_it_open_is_a_reason(device: str) -> None:
-    code = f"f = open('/dev/{device}', 'rb'); print('open', flush=True); input()"
+@contextmanager
+def opened_elsewhere(node: Path) -> Iterator[int]:
+    """Open a device in another process, and yield its number."""
+    code = f"f = open('{node}', 'rb'); print('open', flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "open\n"
-        assert f" {other.pid})" in reasons(device)
+        yield other.pid
         other.communicate("\n")
+
+
+def test_process_that_has_it_open_is_a_reason(device: str) -> None:
+    with opened_elsewhere(Path(f"/dev/{device}")) as pid:
+        assert f" {pid})" in reasons(device)
     assert reasons(device) == ""
+
+
+@pytest.mark.in_check
+def test_process_that_opened_another_node_of_it_is_a_reason(device: str, tmp_path: Path) -> None:
+    """A container has its own nodes; so has a chroot."""
+    disk = disk_of(device)
+    node = tmp_path / "node"
+    os.mknod(node, 0o600 | stat.S_IFBLK, os.makedev(disk.major, disk.minor))
+    with opened_elsewhere(node) as pid:
+        assert f" {pid})" in reasons(device)
+    assert reasons(device) == ""
+
+
+def test_process_that_sends_it_commands_is_a_reason(image: Path, tmp_path: Path) -> None:
+    """A virtual machine may have /dev/sg0 open instead of /dev/sda."""
+    with attached(image) as device:
+        disk = disk_of(device)
+        add_device(tmp_path, f"block/{device}", f"{disk.major}:{disk.minor}", SIZE, ro="0")
+        generic = tmp_path / f"devices/block/{device}/device/scsi_generic/sg0/dev"
+        generic.parent.mkdir(parents=True)
+        found = Path("/dev/zero").stat().st_rdev
+        generic.write_text(f"{os.major(found)}:{os.minor(found)}\n")
+        roots = Roots(sysfs=tmp_path)
+        with opened_elsewhere(Path("/dev/zero")) as pid:
+            [reason] = reasons_of(disk_of(device, roots), roots)
+    assert f" {pid}" in reason
+
+
+@pytest.mark.in_check
+def test_outside_the_first_pid_namespace_users_are_unknown(image: Path, tmp_path: Path) -> None:
+    with attached_and_closed(image) as device:
+        config = tmp_path / "config.yml"
+        terms = "{budget: sum, iops: 9}"
+        config.write_text(f"disks: [{{match: {{device: {device}}}, terms: {terms}}}]\n")
+        options = (f"--config.file={config}", f"--write-to-raw-device={device}", "--dry-run")
+        verify = (sys.executable, "-m", "disksla", "verify", device, *options)
+        inside, outside = (
+            subprocess.run(command, check=False, capture_output=True, text=True)
+            for command in (seeing_all(verify), ("unshare", "-pf", "--mount-proc", *verify))
+        )
+    assert (inside.returncode, outside.returncode) == (0, 2), (inside.stderr, outside.stderr)
+    assert f"refusing to overwrite {device}: it is not known whether" in outside.stderr
+    assert "this is not the first PID namespace of the machine" in outside.stderr
+
+
+def test_descriptors_that_cannot_be_read_are_said() -> None:
+    """A process of another user may have anything open."""
+    with visible_processes() as procfs:
+        assert device_users([], procfs).unknown is None
+    code = (
+        "import os; from pathlib import Path; from disksla.fio.device_users import device_users;"
+        " os.setuid(65534); print(device_users([], Path('/proc')).unknown)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True
+    )
+    assert re.fullmatch(r"the descriptors of process \d+ cannot be read\n", found.stdout)
+
+
+@pytest.mark.in_check
+def test_other_path_of_a_mounted_disk_is_refused(image: Path, tmp_path: Path) -> None:
+    """Two devices of one volume: by WWN and serial number, by the number alone, by the file."""
+    needs("mkfs.ext4")
+    os.truncate(image, LARGE)
+    run("mkfs.ext4", "-q", str(image))
+    udev = tmp_path / "udev"
+    with attached(image) as first, attached(image) as second, mounted(first, tmp_path / "m"):
+        (tmp_path / "m/file").write_bytes(b"r" * MIB)
+        for wwn in ("E:ID_WWN=0x5000c50012345678\n", ""):
+            roots = with_serial(first, udev, "S1")
+            with_serial(second, udev, "S1")
+            for entry in udev.iterdir():
+                entry.write_text(entry.read_text() + wwn)
+            for device in (first, second):
+                disk = disk_of(device, roots)
+                with (
+                    pytest.raises(RawDeviceError) as error,
+                    reserved(disk, roots, destroy_data="S1"),
+                ):
+                    pass
+                other = second if device == first else first
+                assert f"the same volume as other devices ({other})" in str(error.value)
+                assert f"it is mounted ({tmp_path / 'm'})" in str(error.value)
+        assert f"loop devices use it ({first})" in reasons(second)
 
 
 def test_read_only_disk_is_a_reason(device: str) -> None:
@@ -466,4 +573,4 @@ def test_error_message_has_all_reasons(device: str, tmp_path: Path) -> None:
         pytest.raises(RawDeviceError, match=f"refusing to overwrite {device}: it is mounted"),
         contextlib.ExitStack() as cleanup,
     ):
-        cleanup.enter_context(exclusive_device(disk_of(device)))
+        cleanup.enter_context(reserved(disk_of(device)))

@@ -80,7 +80,7 @@ def test_disks_that_are_not_monitored_are_left_out() -> None:
     machine = Machine(a_disk())
     state = take(machine, reading(1001.0, Consumption("sdz", A, bytes=1.0), device="sdz"))
     assert state.monitored["vda"].consumers.watched_s == 0.0
-    assert state.consumer_names == frozenset()
+    assert state.consumers_seen_s == {}
 
 
 def test_the_configuration_switches_it_off() -> None:
@@ -110,7 +110,7 @@ def test_disks_with_io_are_watched_and_a_busy_one_is_named_so() -> None:
     assert (watched.requests, watched.merges) == (201, 23)
 
 
-def test_at_most_a_hundred_names_have_series_in_the_life_of_a_process() -> None:
+def test_at_most_a_hundred_names_have_series_at_a_time() -> None:
     disks = [a_disk(f"vd{index}", minor=index) for index in range(40)]
     machine = Machine(*disks)
     for number, disk in enumerate(disks):
@@ -119,8 +119,21 @@ def test_at_most_a_hundred_names_have_series_in_the_life_of_a_process() -> None:
     lines = [line for line in samples(machine.state) if "bytes" in line]
     named = {line for line in lines if 'consumer="other"' not in line}
     assert MOST_NAMES - 10 <= len(named) <= MOST_NAMES
-    assert len(machine.state.consumer_names) == len(named)
+    assert len(machine.state.consumers_seen_s) == len(named)
     assert 'disksla_consumer_bytes_total{consumer="other",device="vd39",program=""} 36.0' in lines
+
+
+def test_names_that_were_silent_for_an_hour_make_room() -> None:
+    """A node with jobs: each has a pod of another name."""
+    machine = Machine(a_disk())
+    for job in range(150):
+        for second in range(2):
+            machine.tick(60.0 if second else 121.0)
+            end_s = machine.clocks().monotonic_s
+            take(machine, reading(end_s, Consumption("vda", f"job-{job}", bytes=9.0)))
+        lines = [line for line in samples(machine.state) if "bytes" in line]
+        assert any(f'consumer="job-{job}"' in line for line in lines), job
+        assert len(machine.state.consumers_seen_s) <= MOST_NAMES
 
 
 def test_what_was_used_while_the_disk_was_throttled_is_apart() -> None:

@@ -74,8 +74,16 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
         return find_disk(name, self.disks, self.mounts)
 
     def find_block_device(self, name: str, why: str = _SHARED) -> Disk:
-        """Return the block device that a name means, as `find`. Raise DiskslaError for a mount."""
+        """Return the block device that a name means, as `find`.
+
+        Raise DiskslaError for a mount, and for a further path of a disk: what is known of its use
+        is known of the disk.
+        """
         disk = self.find(name)
+        if disk.path_of is not None:
+            raise DiskslaError(
+                f"found {disk.name}, a path of {disk.path_of}; expected the disk: {disk.path_of}"
+            )
         if disk.is_mount:
             raise DiskslaError(f"found {disk.name}, an NFS mount; expected a block device: {why}")
         return disk

@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from disksla.commands._options import roots_of
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import BENCHMARK_MAX_UTILIZATION, activity_between
+from disksla.pipeline import counters_of
 from disksla.procfs.files import DiskstatsFile
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots
@@ -35,12 +36,12 @@ def exclusive_measurement(
                 f"cannot measure {disk.name}: another disksla measurement is running on this"
                 " machine; try again later"
             )
-        _check_idle(arguments, disk)
+        _check_idle(arguments, host, disk)
         yield
 
 
-def _check_idle(arguments: argparse.Namespace, disk: Disk) -> None:
-    utilization = measure_utilization(roots_of(arguments), disk.name)
+def _check_idle(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> None:
+    utilization = measure_utilization(roots_of(arguments), disk, host.disks)
     if utilization < BENCHMARK_MAX_UTILIZATION:
         return
     busy = f"{disk.name} was busy for {min(utilization, 1):.0%} of the last second"
@@ -61,22 +62,24 @@ OBSERVATION_S = 1.0
 
 def measure_utilization(
     roots: Roots,
-    device: str,
+    disk: Disk,
+    disks: Collection[Disk],
     seconds: float = OBSERVATION_S,
     wait: Callable[[float], None] = time.sleep,
 ) -> float:
     """Return the share of the next `seconds` in which the disk had a request in flight.
 
-    Raise DiskslaError if /proc/diskstats cannot be read or does not report it.
+    Of a disk with several paths (`disks` are all block devices), it is the sum of theirs. Raise
+    DiskslaError if /proc/diskstats cannot be read or does not report it.
     """
     file = DiskstatsFile(roots.procfs)
     try:
-        before = file.counters(device)
+        before = counters_of(file.read, disk, disks)
         wait(seconds)
-        after = file.counters(device)
+        after = counters_of(file.read, disk, disks)
     finally:
         file.close()
     utilization = activity_between(before, after, seconds).utilization
     if utilization is None:
-        raise DiskslaError(f"/proc/diskstats does not report the utilization of {device}")
+        raise DiskslaError(f"/proc/diskstats does not report the utilization of {disk.name}")
     return utilization

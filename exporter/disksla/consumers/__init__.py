@@ -14,6 +14,7 @@
 """
 
 from disksla.consumers.consumer_totals import (
+    FORGOTTEN_S,
     MOST_NAMES,
     MOST_SERIES,
     NO_CONSUMERS,

@@ -13,7 +13,9 @@ Who = tuple[str, str]
 MOST_SERIES = 5
 """Consumers with series of their own on a disk; beside them are NOT_NAMED."""
 MOST_NAMES = 100
-"""Consumers with series of their own in the life of a process, on all disks."""
+"""Consumers with series of their own at a time, on all disks."""
+FORGOTTEN_S = 3600.0
+"""A consumer that was silent for so long loses its series, if others need the room."""
 LEAST_SHARE = 0.05
 """Of a minute; consumers with less get no series."""
 _SILENT_S = 120.0
@@ -121,6 +123,14 @@ class ConsumerSums(msgspec.Struct, frozen=True, gc=False):
             sums[who] = sums.get(who, 0.0) + amount
         return ConsumerSums(sums, used_s)
 
+    def without_silent(self, since_s: float) -> "ConsumerSums":
+        """Remove the series of consumers that were seen last before a monotonic time."""
+        silent = {who for who, at_s in self.used_s.items() if at_s < since_s}
+        return ConsumerSums(
+            {who: amount for who, amount in self.sums.items() if who not in silent},
+            {who: at_s for who, at_s in self.used_s.items() if who not in silent},
+        )
+
 
 def _make_room(
     sums: dict[Who, float], used_s: dict[Who, float], now_s: float, without_program: Who
@@ -212,10 +222,19 @@ class ConsumerTotals(msgspec.Struct, frozen=True, gc=False):
             for who in sorted({*requests, *transferred})
         )
 
+    def without_silent(self, since_s: float) -> "ConsumerTotals":
+        """Remove the series of consumers that were seen last before a monotonic time."""
+        requests, transferred = (
+            each.without_silent(since_s) for each in (self.requests, self.bytes)
+        )
+        return msgspec.structs.replace(self, requests=requests, bytes=transferred)
+
     @property
-    def names(self) -> frozenset[Who]:
-        """Consumers that have series."""
-        return frozenset((*self.requests.used_s, *self.bytes.used_s))
+    def used_s(self) -> Mapping[Who, float]:
+        """When each consumer that has series was seen last, in monotonic time."""
+        requests, transferred = self.requests.used_s, self.bytes.used_s
+        both = {who: max(at_s, requests.get(who, at_s)) for who, at_s in transferred.items()}
+        return {**requests, **both}
 
     def slots_since(self, since_s: float) -> list[Watched]:
         """Return what was used since a monotonic time, by slots of which some begin before it."""

@@ -1,6 +1,6 @@
 """The control groups of a scan, and which of them together have all I/O once."""
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -16,6 +16,14 @@ class Group(NamedTuple):
     """From the root, which has the empty path."""
     has_io: bool
     """Whether it has `io.stat`."""
+    depth: int | None = None
+    """How many parts of the path root named, if another user owns the last of them: that one
+    named, and may add, all that is below."""
+
+    @property
+    def is_added(self) -> bool:
+        """Whether a user other than root may have added it."""
+        return self.depth is not None and self.path.count("/") > self.depth
 
 
 class GroupTree:
@@ -43,14 +51,15 @@ class GroupTree:
 
         A group includes those below it, also those that have ended. Where there would be too many,
         the group above stands for all of them. Groups right below the root are never left out.
+        Those that users added come last, so that they take no place of others.
         """
         leaves: list[Group] = []
-        waiting = self.tops
-        while waiting:
-            group = waiting.pop(0)
+        waiting, added = deque(self.tops), deque[Group]()
+        while waiting or added:
+            group = (waiting or added).popleft()
             below = self.with_io(group.id)
-            if below and len(leaves) + len(waiting) + len(below) <= most:
-                waiting += below
+            if below and len(leaves) + len(waiting) + len(added) + len(below) <= most:
+                (added if below[0].is_added else waiting).extend(below)
             else:
                 leaves.append(group)
         return leaves

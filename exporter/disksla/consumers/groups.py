@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,10 @@ LARGEST_SHARE = 0.02
 """Scans take at most this share of a CPU: with ten thousand groups, one takes half a second."""
 REMEMBERED_S = 3600.0
 _MOST_ENDED = 10_000
+_SHARES = 10
+"""Each user may add a tenth of them."""
+_Found = tuple[int, int, str, int]
+"""Id of a group, id of the group above, path, and user id of its owner."""
 _CONTAINER_LOGS = Path("var") / "log" / "containers"
 _OFF = (
     "the controller io of the control groups is off; IOAccounting=yes in one unit of systemd"
@@ -99,7 +103,10 @@ class Groups:
             return False
         tree = GroupTree(_scan(root))
         pod_names = pod_names_of(self._log_files())
-        names = {group.id: consumer_of(group.path, pod_names) for group in tree.groups.values()}
+        names = {
+            group.id: consumer_of(group.path, pod_names, group.depth)
+            for group in tree.groups.values()
+        }
         end_s = self._now()
         self._ended = self._still_remembered(names, end_s)
         self.tree, self._names = tree, names
@@ -125,24 +132,43 @@ class Groups:
 
 
 def _scan(root: Path) -> dict[int, Group]:
-    """Return the groups by id, those near the root first."""
+    """Return the groups by id, those near the root first, and those that users added last."""
+    found = root.stat()
     groups: dict[int, Group] = {}
-    waiting = deque([(root.stat().st_ino, 0, "")])
-    while waiting:
-        number, parent, path = waiting.popleft()
+    waiting, added = deque([(found.st_ino, 0, "", found.st_uid)]), deque[_Found]()
+    depths: dict[int, int | None] = {0: None}
+    of_users: Counter[int] = Counter()
+    while waiting or added:
+        number, parent, path, user = (waiting or added).popleft()
         try:
-            with os.scandir(f"{root}{path}") as entries:
-                below, has_io = [], False
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        below.append((entry.inode(), number, f"{path}/{entry.name}"))
-                    elif entry.name == "io.stat":
-                        has_io = True
+            below, has_io = _directories(f"{root}{path}", path, number)
         except OSError:
             if not path:
                 raise
             continue  # it has ended
-        groups[number] = Group(number, parent, path, has_io)
-        if len(groups) + len(waiting) + len(below) <= MOST_SCANNED:
-            waiting += below  # else the group stands for those below it
+        depth = depths.get(parent)
+        if depth is None and user != found.st_uid:
+            depth = path.count("/")
+        depths[number] = depth
+        groups[number] = Group(number, parent, path, has_io, depth)
+        if len(groups) + len(waiting) + len(added) + len(below) > MOST_SCANNED:
+            continue  # the group stands for those below it
+        if depth is None:
+            waiting += below
+        elif of_users[user] + len(below) <= MOST_SCANNED // _SHARES:
+            of_users[user] += len(below)
+            added += below
     return groups
+
+
+def _directories(directory: str, path: str, number: int) -> tuple[list[_Found], bool]:
+    """Return the groups below one, and whether that has `io.stat`. Raise OSError."""
+    below, has_io = [], False
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                found = entry.stat(follow_symlinks=False)
+                below.append((found.st_ino, number, f"{path}/{entry.name}", found.st_uid))
+            elif entry.name == "io.stat":
+                has_io = True
+    return below, has_io

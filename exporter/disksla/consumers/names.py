@@ -21,28 +21,44 @@ _RUNTIME = re.compile(r"docker|libpod|crio|cri-containerd|nerdctl|buildkit")
 _RUNTIMES = {"libpod": "podman", "crio": "cri-o", "cri-containerd": "containerd"}
 """Names that people know, where it is another."""
 _LXC = re.compile(r"lxc\.(?:payload|monitor)\.(.+)")
+_USER_MANAGER = re.compile(r"user@\d+\.service")
 _UNITS = (".service", ".scope", ".mount", ".swap", ".socket")
 _LOG_OF_CONTAINER = re.compile(r"([^_/]+)_([^_/]+)_([^_/]+)-([0-9a-f]{64})\.log")
 _NUMBER_BETWEEN = re.compile(r"[-:#.]\d+(?=[-:#.]|$)")
 _NOT_IN_PROGRAMS = re.compile(r"[^A-Za-z0-9._:@/+-]")
 
 
-def consumer_of(path: str, pod_names: Mapping[str, str] | None = None) -> str:
+def consumer_of(
+    path: str, pod_names: Mapping[str, str] | None = None, depth: int | None = None
+) -> str:
     """Return whose group this is, by its path from the root of all groups.
 
     The deepest match wins: a unit in a container or in a unit has that before it. The root has the
-    threads of the kernel. `pod_names` are those of `pod_names_of`.
+    threads of the kernel. `pod_names` are those of `pod_names_of`. Root named the first `depth`
+    parts of the path. Users name those below, and below their own manager: whatever these are
+    called, the name begins with that of the group that is the user's.
     """
     parts = [part for part in path.split("/") if part]
     if not parts:
         return KERNEL
+    managers = (at for at, part in enumerate(parts, 1) if _USER_MANAGER.fullmatch(part))
+    by_root = min(next(managers, len(parts)), len(parts) if depth is None else max(1, depth))
+    slices = [part for part in parts[:by_root] if part.endswith(".slice")]
+    outer = _name(parts[:by_root], pod_names or {}) or (
+        slices[-1] if slices else f"/{'/'.join(parts[:by_root])}"
+    )
+    inner = _name(parts[by_root:], {})
+    return _shown(outer if inner is None else f"{outer}/{inner}")
+
+
+def _name(parts: Sequence[str], pod_names: Mapping[str, str]) -> str | None:
+    """Return the container, pod or unit; None without any."""
     for index in reversed(range(len(parts))):
-        container = _container(parts[: index + 1], pod_names or {})
+        container = _container(parts[: index + 1], pod_names)
         if container is not None:
             unit = _unit(parts[index + 1 :])
-            return _shown(container if unit is None else f"{container}/{unit}")
-    slices = [part for part in parts if part.endswith(".slice")]
-    return _pod(parts) or _shown(_unit(parts) or (slices[-1] if slices else f"/{'/'.join(parts)}"))
+            return container if unit is None else f"{container}/{unit}"
+    return _pod(parts) or _unit(parts)
 
 
 def _container(parts: Sequence[str], pod_names: Mapping[str, str]) -> str | None:
@@ -71,10 +87,7 @@ def _pod(parts: Sequence[str]) -> str | None:
 
 
 def _unit(parts: Sequence[str]) -> str | None:
-    """Return the deepest unit of systemd, behind the unit that contains it; None without any.
-
-    Users name the units of their own manager: theirs must not pass for one of the system.
-    """
+    """Return the deepest unit of systemd, behind the unit that contains it; None without any."""
     units = [part.removeprefix("_") for part in parts if part.endswith(_UNITS)]
     return "/".join(dict.fromkeys((units[0], units[-1]))) if units else None
 

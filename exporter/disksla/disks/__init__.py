@@ -2,5 +2,12 @@
 
 from disksla.disks.csi_volume import CsiVolume, handle_hash, with_volume
 from disksla.disks.disk import Disk, disk_key
-from disksla.disks.multipath import nvme_head, with_paths
-from disksla.disks.stacking import at_bottom, devices_on, mounted_device, with_stacking
+from disksla.disks.multipath import nvme_head, possible_paths, with_paths
+from disksla.disks.stacking import (
+    at_bottom,
+    devices_below,
+    devices_on,
+    mounted_device,
+    parts_of,
+    with_stacking,
+)

@@ -112,7 +112,7 @@ class BlockDevices:
             problems.append(f"cannot read {table}: {error.strerror}; mount points are unknown")
         completed = [_completed(disk, disks) for disk in disks.values()]
         csi = CsiVolumeFiles(self._roots)
-        stacked = with_paths(with_stacking(completed, mounts))
+        stacked = with_stacking(with_paths(completed), mounts)
         known = with_csi_volumes(stacked, mounts, csi.read)
         known = tuple(sorted((*known, *nfs_disks(mounts)), key=lambda disk: disk.name))
         return Inventory(known, (*problems, *csi.problems), mounts)

@@ -15,6 +15,7 @@ from disksla.disks.disk import Disk
 
 _UNIQUE = re.compile(r"(?:naa\.|eui\.|uuid\.|0x)(?=.*[1-9a-f])[0-9a-f-]+")
 """Others are made of model and serial number, which different disks of a cloud have in common."""
+_WWN_KIND = re.compile(r"(0x|[^.]*\.|)(.+)")
 _NVME_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")
 
 
@@ -35,6 +36,37 @@ def with_paths(disks: Collection[Disk]) -> tuple[Disk, ...]:
         is_new = disk.path_of != known
         found.append(msgspec.structs.replace(disk, path_of=known) if is_new else disk)
     return tuple(found)
+
+
+def possible_paths(disk: Disk, disks: Iterable[Disk]) -> tuple[Disk, ...]:
+    """Return the other devices that may be the same volume as a whole disk.
+
+    These are more than those with `path_of`: a WWN in common is enough, or a serial number unless
+    their WWNs, of one kind, differ. Who writes to a volume must not overlook a path.
+    """
+
+    def is_whole(one: Disk) -> bool:
+        return one.kind == "disk" and one.partition_of is None and not one.hidden
+
+    def may_be_one(other: Disk) -> bool:
+        (kind, wwn), (other_kind, other_wwn) = _parts_of_wwn(disk), _parts_of_wwn(other)
+        if wwn and (wwn == other_wwn or kind == other_kind):
+            return wwn == other_wwn
+        return disk.serial is not None and disk.serial == other.serial
+
+    if not is_whole(disk):
+        return ()
+    return tuple(
+        other
+        for other in disks
+        if other.name != disk.name and is_whole(other) and may_be_one(other)
+    )
+
+
+def _parts_of_wwn(disk: Disk) -> tuple[str, str]:
+    """Return the kind of a WWN and the rest: sysfs writes naa.5000c5..., udev 0x5000c5..."""
+    found = _WWN_KIND.match(disk.wwn.lower() if disk.wwn else "")
+    return ("", "") if found is None else (found[1], found[2])
 
 
 def _first_paths(disks: Iterable[Disk]) -> dict[str, str]:

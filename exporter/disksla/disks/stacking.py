@@ -2,7 +2,8 @@
 
 sysfs lists the devices that a device is stacked on (slaves) and the disk of a partition; mountinfo
 lists the device of each mount point. This module inverts both: it computes what is stacked on a
-disk, and which mount points are affected when it is slow.
+disk, and which mount points are affected when it is slow. What is done by a further path of a disk
+is done to the disk.
 """
 
 import re
@@ -21,18 +22,19 @@ _ANONYMOUS = 0
 def with_stacking(disks: Collection[Disk], mounts: Iterable[Mount]) -> tuple[Disk, ...]:
     """Return the disks sorted by name, with `holders` and both kinds of mount points filled in.
 
-    They are computed from `slaves`, `partition_of` and `mounts`. Holders are those of the disk and
-    of its partitions. A mount point belongs to the mounted device and to every device below it:
-    the disk of a partition, the disks of a logical volume.
+    They are computed from `slaves`, `partition_of`, `path_of` and `mounts`. Holders are those of
+    the disk, of its further paths, and of the partitions of both. A mount point belongs to the
+    mounted device and to every device below it: the disk of a partition, the disks of a logical
+    volume.
     """
-    partitions, stacked = _devices_above(disks)
+    parts, stacked = _devices_above(disks)
     of_device = _mounts_by_device(disks, mounts)
     mounted = {name: _without_binds(found) for name, found in of_device.items()}
     file_systems = {name: file_system_mounts(found) for name, found in of_device.items()}
 
     def completed(disk: Disk) -> Disk:
-        holders = stacked[disk.name].union(*(stacked[name] for name in partitions[disk.name]))
-        stack = _stack_of(disk.name, partitions, stacked)
+        holders = set[str]().union(*(stacked[name] for name in _stack_of(disk.name, parts)))
+        stack = _stack_of(disk.name, parts, stacked)
         return msgspec.structs.replace(
             disk,
             holders=tuple(sorted(holders)),
@@ -48,9 +50,27 @@ def _sorted_of(names: Iterable[str], points: Mapping[str, Collection[str]]) -> t
 
 
 def devices_on(disk: Disk, disks: Collection[Disk]) -> tuple[Disk, ...]:
-    """Return the disk, its partitions and all devices stacked on them."""
+    """Return the disk, its further paths, their partitions, and all devices stacked on them."""
     names = _stack_of(disk.name, *_devices_above(disks))
     return tuple(one for one in disks if one.name in names)
+
+
+def parts_of(disk: Disk, disks: Collection[Disk]) -> tuple[Disk, ...]:
+    """Return the disk, its further paths, and their partitions."""
+    names = _stack_of(disk.name, _devices_above(disks)[0])
+    return tuple(one for one in disks if one.name in names)
+
+
+def devices_below(disk: Disk, disks: Iterable[Disk]) -> tuple[Disk, ...]:
+    """Return all devices that a device is stacked on, or a partition of; without itself."""
+    by_name = {one.name: one for one in disks}
+    found: dict[str, Disk] = {}
+    level = [disk]
+    while level:
+        lower = {name for one in level for name in (*one.slaves, one.partition_of or "")}
+        level = [by_name[name] for name in sorted(lower - found.keys()) if name in by_name]
+        found |= {one.name: one for one in level}
+    return tuple(one for one in found.values() if one.name != disk.name)
 
 
 def at_bottom(names: Collection[str], disks: Collection[Disk]) -> set[str]:
@@ -66,26 +86,25 @@ _NamesByName = defaultdict[str, set[str]]
 
 
 def _devices_above(disks: Iterable[Disk]) -> tuple[_NamesByName, _NamesByName]:
-    """Return the partitions of each disk, and the devices stacked on each device, by name."""
-    partitions: _NamesByName = defaultdict(set)
+    """Return partitions and further paths of each disk, and what is stacked on it, by name."""
+    parts: _NamesByName = defaultdict(set)
     stacked: _NamesByName = defaultdict(set)
     for disk in disks:
-        if disk.partition_of is not None:
-            partitions[disk.partition_of].add(disk.name)
+        for whole in (disk.partition_of, disk.path_of):
+            if whole is not None:
+                parts[whole].add(disk.name)
         for slave in disk.slaves:
             stacked[slave].add(disk.name)
-    return partitions, stacked
+    return parts, stacked
 
 
-def _stack_of(name: str, partitions: _NamesByName, stacked: _NamesByName) -> set[str]:
+def _stack_of(name: str, *relations: _NamesByName) -> set[str]:
     """Return the name of a device and of all devices above it; cycles are allowed."""
     visited: set[str] = set()
     level = {name}
     while level:
         visited |= level
-        level = {
-            above for lower in level for above in partitions[lower] | stacked[lower]
-        } - visited
+        level = {above for lower in level for each in relations for above in each[lower]} - visited
     return visited
 
 

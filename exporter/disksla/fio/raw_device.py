@@ -8,7 +8,7 @@ import random
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,11 +17,13 @@ import msgspec
 from disksla.disks import Disk
 from disksla.disks.inventory import read_disks
 from disksla.errors import DiskslaError
+from disksla.fio.device_users import DeviceNode, device_node, device_users
 from disksla.fio.process import run_process
 from disksla.fio.raw_device_rules import (
     BLOCK_BYTES,
     EDGE_BYTES,
     DeviceNumber,
+    VolumeDevices,
     check_consent,
     parse_root,
     parse_swaps,
@@ -29,6 +31,7 @@ from disksla.fio.raw_device_rules import (
     reasons_not_empty,
     reasons_other_disk,
     sampled_regions,
+    volume_devices,
 )
 from disksla.fio.sandbox import ProcessLimits
 from disksla.procfs import Mount, parse_mountinfo
@@ -39,6 +42,9 @@ _EXCLUSIVE = os.O_RDONLY | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC
 _BLKID_LIMIT_S = 10.0
 _BLKID_MEMORY_BYTES = 1024**3
 _BLKID_FOUND_NOTHING = 2
+_GENERIC_DEVICES = ("device/scsi_generic/*/dev", "device/bsg/*/dev", "device/ng*n*/dev")
+"""Character devices by which programs send commands to a disk, in its directory of sysfs."""
+_PATH_CHECKER = "multipathd"
 
 
 class RawDeviceError(DiskslaError):
@@ -63,10 +69,13 @@ class RawDevice(NamedTuple):
         """Raise RawDeviceError unless the descriptor and the path still lead to the same disk.
 
         Number, size and diskseq are read from the descriptor; serial and WWN from sysfs and udev,
-        as is the rest, since no call returns them for a descriptor.
+        as is the rest, since no call returns them for a descriptor. Nor may it have got another
+        path meanwhile, which the descriptor does not reserve.
         """
         path = Path("/dev") / self.disk.name
         reasons = _reasons_other_disk(self.disk, self.descriptor, path, self.roots)
+        disks = read_disks(self.roots).disks
+        reasons = reasons or _reasons_of_devices(self.disk, disks, self.roots)
         if reasons:
             raise RawDeviceError(self.disk, reasons)
 
@@ -137,7 +146,27 @@ def _diskseq(descriptor: int) -> int | None:
 
 def _reasons_in_use(disk: Disk, roots: Roots) -> tuple[str, ...]:
     disks = read_disks(roots).disks
-    reasons = reasons_in_use(
+    volume = volume_devices(disk, disks)
+    own_file = _backing_file(disk.name, roots)
+    loops = sorted(
+        one.name
+        for one in disks
+        if (file := _backing_file(one.name, roots)) and one.name != disk.name
+        # Sysfs does not list them as holders. Two of one file are two paths of a disk.
+        if file == own_file or _number(file) in {(each.major, each.minor) for each in volume.all}
+    )
+    read_only = _text(roots.block_device(disk.name) / "ro").strip()
+    return (
+        *_reasons_of_devices(disk, disks, roots),
+        *([f"loop devices use it ({', '.join(loops)})"] if loops else []),
+        *([f"its file is a device ({own_file})"] if _number(own_file) else []),
+        *_reasons_of_processes(volume, roots),
+        *([] if read_only == "0" else ["it is read-only"]),
+    )
+
+
+def _reasons_of_devices(disk: Disk, disks: Collection[Disk], roots: Roots) -> tuple[str, ...]:
+    return reasons_in_use(
         disk,
         disks,
         [*_all_mounts(roots.procfs)],
@@ -148,15 +177,29 @@ def _reasons_in_use(disk: Disk, roots: Roots) -> tuple[str, ...]:
         ],
         _number(parse_root(_text(roots.procfs / "cmdline"))),
     )
-    loops = sorted(_loop_devices_on(disk, roots.sysfs))
-    processes = sorted(_processes_using(disk, roots.procfs))
-    read_only = _text(roots.block_device(disk.name) / "ro").strip()
-    return (
-        *reasons,
-        *([f"loop devices use it ({', '.join(loops)})"] if loops else []),
-        *([f"other processes have it open ({', '.join(processes)})"] if processes else []),
-        *([] if read_only == "0" else ["it is read-only"]),
-    )
+
+
+def _reasons_of_processes(volume: VolumeDevices, roots: Roots) -> Iterator[str]:
+    """Yield that other processes have it open, by whatever path and name, or that they may."""
+    nodes = {DeviceNode("block", one.major, one.minor) for one in volume.all if not one.hidden}
+    for one in (*volume.sides, *volume.below):
+        for pattern in _GENERIC_DEVICES:
+            for file in roots.block_device(one.name).glob(pattern):
+                with contextlib.suppress(ValueError):  # it was removed
+                    major, minor = map(int, _text(file).split(":"))
+                    nodes.add(DeviceNode("character", major, minor))
+    paths = {DeviceNode("block", one.major, one.minor) for one in volume.below}
+    users = device_users(nodes, roots.procfs)
+    # It has the paths open for as long as it runs, to check whether they work.
+    named = [
+        f"{user.name} {user.number}"
+        for user in users.found
+        if user.name != _PATH_CHECKER or user.devices - paths
+    ]
+    if named:
+        yield f"other processes have it open ({', '.join(named)})"
+    if users.unknown:
+        yield f"it is not known whether other processes have it open: {users.unknown}"
 
 
 def _reasons_not_empty(disk: Disk, descriptor: int, chance: random.Random) -> tuple[str, ...]:
@@ -210,42 +253,17 @@ def _all_mounts(procfs: Path) -> Iterator[Mount]:
                 yield from parse_mountinfo(table.decode(errors="replace"))
 
 
-def _loop_devices_on(disk: Disk, sysfs: Path) -> Iterator[str]:
-    """Yield the loop devices whose file is this device; sysfs does not list them as holders."""
-    for file in (sysfs / "block").glob("loop*/loop/backing_file"):
-        if _number(_text(file).rstrip("\n")) == (disk.major, disk.minor):
-            yield file.parent.parent.name
-
-
-def _processes_using(disk: Disk, procfs: Path) -> Iterator[str]:
-    """Yield the other processes that have the device open, such as a virtual machine."""
-    for process in procfs.glob("[0-9]*"):
-        if process.name != str(os.getpid()) and _has_open(disk, process):
-            yield f"{_text(process / 'comm').strip()} {process.name}"
-
-
-def _has_open(disk: Disk, process: Path) -> bool:
-    with contextlib.suppress(OSError):
-        for file in (process / "fd").iterdir():
-            with contextlib.suppress(OSError):
-                # Only files in /dev: stat() of other files, such as on NFS, may block for ever.
-                is_device = file.readlink().is_relative_to("/dev")
-                if is_device and _number(str(file)) == (disk.major, disk.minor):
-                    return True
-    return False
+def _backing_file(device: str, roots: Roots) -> str:
+    """Return the file of a loop device; empty for any other device."""
+    return _text(roots.block_device(device) / "loop/backing_file").rstrip("\n")
 
 
 def _number(path: str | None) -> DeviceNumber | None:
     """Return the number of the block device that a path leads to; None if it leads to none."""
-    if path is None:
-        return None
-    try:
-        found = Path(path).stat()
-    except (OSError, ValueError):
-        return None
-    if not stat.S_ISBLK(found.st_mode):
-        return None
-    return os.major(found.st_rdev), os.minor(found.st_rdev)
+    found = None
+    with contextlib.suppress(OSError, ValueError):
+        found = None if path is None else device_node(path)
+    return (found.major, found.minor) if found is not None and found.kind == "block" else None
 
 
 def _text(path: Path) -> str:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
 
-from disksla.disks import Disk, devices_on, with_stacking
+from disksla.disks import Disk, devices_below, devices_on, possible_paths, with_stacking
 from disksla.errors import DiskslaError
 from disksla.procfs import Mount
 
@@ -40,6 +41,37 @@ DeviceNumber = tuple[int, int]
 """Major and minor number of a device."""
 
 
+class VolumeDevices(NamedTuple):
+    """The devices by which what is on a disk can be read and written."""
+
+    others: tuple[Disk, ...]
+    """What may be the same volume and is not below the disk."""
+    below: tuple[Disk, ...]
+    """What the disk is stacked on; of a multipath device, its paths."""
+    sides: tuple[Disk, ...]
+    """The disk and all its paths, below it or not."""
+    all: tuple[Disk, ...]
+    """All of these, and what is stacked on them."""
+
+
+def volume_devices(disk: Disk, disks: Collection[Disk]) -> VolumeDevices:
+    """Return the devices of the volume of a disk. `disks` are all block devices at present."""
+    below = devices_below(disk, disks)
+    known = {disk.name, *(one.name for one in below)}
+    others = {
+        other.name: other
+        for one in (disk, *below)
+        for other in possible_paths(one, disks)
+        if other.name not in known
+    }
+    is_multipath = any(link.startswith("dm-uuid-mpath-") for link in disk.by_id)
+    paths = [one for one in below if is_multipath or possible_paths(one, below)]
+    sides = (disk, *others.values(), *paths)
+    found = {one.name: one for side in sides for one in devices_on(side, disks)}
+    found |= {one.name: one for one in below}
+    return VolumeDevices(tuple(others.values()), below, sides, tuple(found.values()))
+
+
 def reasons_in_use(
     disk: Disk,
     disks: Collection[Disk],
@@ -47,34 +79,46 @@ def reasons_in_use(
     swaps: Collection[DeviceNumber] = (),
     root: DeviceNumber | None = None,
 ) -> tuple[str, ...]:
-    """Return why a disk is in use; empty if it is not.
+    """Return why a disk is in use, by whatever path; empty if it is not.
 
-    `disks` are all block devices at present, `mounts` the mounts of all mount namespaces, `swaps`
-    the swap devices, `root` the root device on the kernel's command line.
+    A disk with further paths always is, unless it is the multipath device over all of them: one
+    path can be mounted while another one is written. `disks` are all block devices at present,
+    `mounts` the mounts of all mount namespaces, `swaps` the swap devices, `root` the root device
+    on the kernel's command line.
     """
-    now = next((one for one in with_stacking(disks, mounts) if one.name == disk.name), None)
+    disks = with_stacking(disks, mounts)
+    now = next((one for one in disks if one.name == disk.name), None)
     other = reasons_other_disk(disk, now)
     if now is None or other:
         return other
-    stacked = devices_on(now, disks)
-    numbers = {(one.major, one.minor) for one in stacked}
-    partitions = sorted(one.name for one in disks if one.partition_of == now.name)
-    system = sorted(_SYSTEM_MOUNT_POINTS.intersection(now.mount_points))
+    volume = volume_devices(now, disks)
+    sides = {one.name for one in volume.sides}
+    numbers = {(one.major, one.minor) for one in volume.all}
+    partitions = sorted(one.name for one in disks if one.partition_of in sides)
+    mount_points = sorted({point for side in volume.sides for point in side.mount_points})
+    system = sorted(_SYSTEM_MOUNT_POINTS.intersection(mount_points))
+    holders = sorted({holder for side in volume.sides for holder in side.holders} - sides)
     reasons = []
     if now.hidden:
         reasons.append(f"{now.name} is one path of a multipath disk")
     if now.partition_of is not None:
         reasons.append(f"{now.name} is a partition of {now.partition_of}; expected a whole disk")
+    if volume.others:
+        reasons.append(
+            "by WWN or serial number it may be the same volume as other devices"
+            f"{_listed(sorted(one.name for one in volume.others))}; expected a disk with one path,"
+            " or the multipath device over all paths"
+        )
     if system or root in numbers:
         reasons.append(f"the system runs from it{_listed(system)}")
-    if now.mount_points:
-        reasons.append(f"it is mounted{_listed(now.mount_points)}")
+    if mount_points:
+        reasons.append(f"it is mounted{_listed(mount_points)}")
     if numbers.intersection(swaps):
         reasons.append("it is used as swap")
     if partitions:
         reasons.append(f"it has partitions{_listed(partitions)}")
-    if now.holders:
-        reasons.append(f"other devices are stacked on it{_listed(now.holders)}")
+    if holders:
+        reasons.append(f"other devices are stacked on it{_listed(holders)}")
     return tuple(reasons)
 
 

@@ -1,9 +1,9 @@
 """Rules: where may a scratch file be created? Mounts of local disks, with enough free space."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Literal
 
-from disksla.disks import Disk
+from disksla.disks import Disk, parts_of
 from disksla.errors import DiskslaError
 from disksla.procfs import Mount
 from disksla.units import format_size
@@ -75,15 +75,15 @@ def check_free_space(size_bytes: int, total_bytes: int, free_bytes: int, where: 
 
 
 def mounts_for_files(
-    disk: Disk, disks: Iterable[Disk], mounts: Collection[Mount]
+    disk: Disk, disks: Collection[Disk], mounts: Collection[Mount]
 ) -> tuple[Mount, ...]:
     """Return the mounts where a scratch file would be on this disk, and on no other.
 
-    These are mounts of the disk itself or of its partitions; what is stacked on it (LVM, RAID) may
-    be on other disks too. Whole file systems come before bind mounts of their directories. Boot
-    partitions are left out, and so are mounts hidden by another mount.
+    These are mounts of the disk, by any of its paths, or of its partitions; what is stacked on it
+    (LVM, RAID) may be on other disks too. Whole file systems come before bind mounts of their
+    directories. Boot partitions are left out, and so are mounts hidden by another mount.
     """
-    devices = [one for one in disks if disk.name in {one.name, one.partition_of}]
+    devices = parts_of(disk, disks)
     numbers = {(one.major, one.minor) for one in devices}
     sources = {f"/dev/{one.name}" for one in devices}
     visible = {mount.mount_point: mount for mount in mounts}

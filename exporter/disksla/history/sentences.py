@@ -351,8 +351,13 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
 
 
 def _other_operations(summary: Summary, limits: Limits) -> Iterator[str]:
-    """Yield how many operations of a mount were no data, if most were; an idle one has few."""
+    """Yield how many operations of a mount were no data, if most were; an idle one has few.
+
+    Operations of a time that was not assessed are counted, too: there may be no other.
+    """
     if summary.others <= max(summary.requests, summary.seconds):
+        return
+    if not is_said(summary.seconds, summary.seconds):
         return
     others, requests = summary.others / summary.seconds, summary.requests / summary.seconds
     compared = "They are compared with no limit."

@@ -20,6 +20,7 @@ readers (HTTP server, probe scheduler, commands) use whatever state is published
 """
 
 from disksla.pipeline.advance import advance
+from disksla.pipeline.changed_lines import counters_of
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.peaks import Traffic
 from disksla.pipeline.present_period import ended, present_periods

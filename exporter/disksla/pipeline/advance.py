@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 import msgspec
 
 from disksla.config import Matched, client_limits, machine_limits, match_disks, type_limits
-from disksla.consumers import MOST_NAMES, MOST_SERIES
+from disksla.consumers import FORGOTTEN_S, MOST_NAMES, MOST_SERIES
 from disksla.disks import Disk
 from disksla.interval import Clocks, GapReason, elapsed_or_gap
 from disksla.limits import Assignment
@@ -267,21 +267,26 @@ def _with_consumers(state: State, tick: Tick) -> State:
     why_not = state.why_no_consumers if tick.why_no_consumers is None else tick.why_no_consumers
     if not state.settings.consumers:
         return state
-    monitored, names = dict(state.monitored), state.consumer_names
+    monitored, names = dict(state.monitored), dict(state.consumers_seen_s)
+    # A disk has two series at most for each of its consumers: requests and bytes.
+    most_names = MOST_NAMES - 2 * MOST_SERIES
+    since_s = tick.clocks.monotonic_s - FORGOTTEN_S
+    if len(names) > most_names and min(names.values()) < since_s:
+        monitored = {device: each.without_silent(since_s) for device, each in monitored.items()}
+        names = {who: at_s for who, at_s in names.items() if at_s >= since_s}
     for device in tick.watched_s.keys() & monitored.keys():
-        # A disk has two series at most for each of its consumers: requests and bytes.
-        has_room = len(names) <= MOST_NAMES - 2 * MOST_SERIES
         found = [each for each in tick.consumers if each.device == device]
-        after = monitored[device].with_consumers(
-            tick.watched_s[device], found, None if has_room else names
+        monitored[device] = monitored[device].with_consumers(
+            tick.watched_s[device], found, None if len(names) <= most_names else frozenset(names)
         )
-        monitored[device], names = after, names | after.consumers.names
+        for who, at_s in monitored[device].consumers.used_s.items():
+            names[who] = max(at_s, names.get(who, at_s))
     for own in tick.own_limits:
         if own.device in monitored:
             now_s = tick.clocks.monotonic_s
             monitored[own.device] = monitored[own.device].with_own_limit(own, now_s)
     return msgspec.structs.replace(
-        state, monitored=monitored, consumer_names=names, why_no_consumers=why_not or None
+        state, monitored=monitored, consumers_seen_s=names, why_no_consumers=why_not or None
     )
 
 

@@ -4,14 +4,15 @@ Comparing lines costs a tenth of parsing their numbers, and most disks of most h
 of the time.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import compress
 from operator import ne
 
 import msgspec
 
 from disksla.disks import Disk, nvme_head
-from disksla.procfs import LINE_HEAD
+from disksla.errors import DiskslaError
+from disksla.procfs import LINE_HEAD, CounterValues, MalformedLineError, parse_line, together
 
 _HEAD_FIELDS = 3
 
@@ -125,3 +126,21 @@ def index_lines(
         partitioned=partitioned,
         paths=paths,
     )
+
+
+def counters_of(
+    read_diskstats: Callable[[], str], disk: Disk, disks: Collection[Disk]
+) -> CounterValues:
+    """Return the present counters of a disk, those of all its paths together.
+
+    `disks` are all block devices. Raise DiskslaError if there are none.
+    """
+    head_of = {path.name: disk.name for path in disks if path.path_of == disk.name}
+    try:
+        lines = index_lines(read_diskstats(), [disk], {}, head_of).counted_lines(disk.name)
+        parsed = [*map(parse_line, lines)]
+    except (OSError, MalformedLineError) as error:
+        raise DiskslaError(f"cannot read the counters of {disk.name}: {error}") from error
+    if not parsed:
+        raise DiskslaError(f"{disk.name} is not in /proc/diskstats")
+    return together(parsed).reading

@@ -169,6 +169,12 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         )
         return msgspec.structs.replace(self, consumers=consumers)
 
+    def without_silent(self, since_s: float) -> "DiskState":
+        """Remove the series of consumers that were seen last before a monotonic time."""
+        silent = any(at_s < since_s for at_s in self.consumers.used_s.values())
+        consumers = self.consumers.without_silent(since_s) if silent else self.consumers
+        return msgspec.structs.replace(self, consumers=consumers) if silent else self
+
     def with_own_limit(self, own: OwnLimit, now_s: float) -> "DiskState":
         """Add a group that is held at its own limit, unless the disk is throttled."""
         if self.window_verdict is not None and self.window_verdict.throttle is not None:

@@ -98,8 +98,9 @@ class State(msgspec.Struct, frozen=True):
     """The monitored NFS mounts by mount point."""
     mounts_read: MountsRead | None = None
     """None before the first time."""
-    consumer_names: frozenset[Who] = frozenset()
-    """Consumers that have had series of their own, on all disks."""
+    consumers_seen_s: Mapping[Who, float] = {}
+    """Consumers that have series of their own on any disk, or had in the last hour, with the
+    monotonic time when each was seen last."""
     why_no_consumers: str | None = None
     """Why consumers are not known; None while they are, or before that is known."""
 

@@ -9,7 +9,6 @@ from disksla.procfs.diskstats import (
     DiskstatsLine,
     MalformedLineError,
     difference,
-    find_reading,
     has_decreased,
     parse_line,
     to_counters,

@@ -129,18 +129,6 @@ def _not_counters(line: str) -> MalformedLineError:
     return MalformedLineError(f"found {line[:120]!r}; expected counters from 0 to 2^64 - 1")
 
 
-def find_reading(text: str, device: str) -> CounterValues | None:
-    """Return the counters of one device in the text of /proc/diskstats; None if it is not listed.
-
-    Raise MalformedLineError if its line cannot be parsed.
-    """
-    for line in text.splitlines():
-        head = LINE_HEAD.match(line)
-        if head is not None and head[3] == device:
-            return parse_line(line).reading
-    return None
-
-
 _ABSENT: tuple[None, ...] = (None,) * len(Counters._fields)
 _WRAP = 2**32
 _MAX_RISE_OVER_WRAP = 2**31

@@ -6,9 +6,7 @@ import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from disksla.errors import DiskslaError
 from disksla.procfs.close_sample import CloseSample, parse_close_sample, parse_inflight, together
-from disksla.procfs.diskstats import CounterValues, MalformedLineError, find_reading
 from disksla.procfs.mountinfo_file import require_kernel_file
 
 _PAGE_BYTES = 65536
@@ -46,16 +44,6 @@ class WholeFile:
             self.close()
             raise
         return b"".join(chunks).decode(errors="replace")
-
-    def counters(self, device: str) -> CounterValues:
-        """Return the counters of a device. Raise DiskslaError if there are none."""
-        try:
-            reading = find_reading(self.read(), device)
-        except (OSError, MalformedLineError) as error:
-            raise DiskslaError(f"cannot read the counters of {device}: {error}") from error
-        if reading is None:
-            raise DiskslaError(f"{device} is not in /proc/diskstats")
-        return reading
 
     def close(self) -> None:
         """Close the file; `read` opens it again."""

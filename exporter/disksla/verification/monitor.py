@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator
 
 from disksla.config import Configuration
 from disksla.credits import throttled_by
-from disksla.disks import Disk
+from disksla.disks import Disk, parts_of
 from disksla.limits import Resource
-from disksla.pipeline import disk_snapshot, initial_state
+from disksla.pipeline import counters_of, disk_snapshot, initial_state
 from disksla.pipeline.sampler import Sampler
 from disksla.procfs import CounterValues
 from disksla.procfs.files import DiskstatsFile
@@ -21,15 +21,18 @@ _EMPTY_SHARE = 0.01
 class DiskMonitor:
     """The counters of one disk, and the verdicts and credits that a sampler derives from them."""
 
-    def __init__(self, roots: Roots, disk: Disk, sampler: Sampler) -> None:
+    def __init__(
+        self, roots: Roots, disk: Disk, disks: tuple[Disk, ...], sampler: Sampler
+    ) -> None:
         """Read the disk under `roots`; `sampler` must be sampling it."""
         self._disk = disk
+        self._disks = disks
         self._diskstats = DiskstatsFile(roots.procfs)
         self._sampler = sampler
 
     def reading(self) -> CounterValues:
         """Return the current counters of the disk. Raise DiskslaError if there are none."""
-        return self._diskstats.counters(self._disk.name)
+        return counters_of(self._diskstats.read, self._disk, self._disks)
 
     def window_seconds(self) -> dict[Verdict, float]:
         """Return the seconds by verdict since sampling began; empty before the first window."""
@@ -66,11 +69,11 @@ class DiskMonitor:
 def monitored(
     roots: Roots, configuration: Configuration, disk: Disk, disks: tuple[Disk, ...]
 ) -> Iterator[DiskMonitor]:
-    """Sample a disk and its partitions, and no others, until the end of the block."""
+    """Sample a disk, its paths and partitions, and no others, until the end of the block."""
     sampler = Sampler(roots, initial_state(configuration))
-    sampler.post(tuple(each for each in disks if disk.name in {each.name, each.partition_of}))
+    sampler.post(parts_of(disk, disks))
     sampler.start()
-    monitor = DiskMonitor(roots, disk, sampler)
+    monitor = DiskMonitor(roots, disk, disks, sampler)
     try:
         yield monitor
     finally:

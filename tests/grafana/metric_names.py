@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import cache
 
 import yaml
 
@@ -48,6 +49,7 @@ def counters() -> set[str]:
     return {name for name, kind in KINDS.items() if kind == "counter"} | of_histograms
 
 
+@cache
 def groups(file: str) -> list[dict[str, object]]:
     content = yaml.safe_load((OUT / file).read_text(encoding="utf-8"))
     found: list[dict[str, object]] = content["groups"]

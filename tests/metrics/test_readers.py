@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from disksla.cli import main
+from grafana.alert_cases import CASES
 from grafana.metric_names import queries, recorded
 from grafana.promql import labels_in, selectors_in
 from render import OUT
@@ -23,7 +24,7 @@ from support.report_api import serving
 from support.report_series import START_S, Server
 
 ROOT = Path(__file__).resolve().parents[2]
-ADDED = {*TARGET, "cluster", "le", "alertname", "alertstate"}
+ADDED = {*TARGET, "cluster", "namespace", "le", "alertname", "alertstate"}
 """Labels that Prometheus and sites add, or that each histogram has."""
 NOT_ON_THE_PAGE = {
     "disksla_usual_latency_seconds": "is learned for ten minutes",
@@ -91,6 +92,15 @@ def test_examples_of_documents() -> None:
     found = list(of_documents())
     assert len(found) > 20
     problems = [(f, each) for f, query in found for each in problems_of(query, has_examples=True)]
+    assert problems == []
+
+
+def test_series_of_tests_of_alerts() -> None:
+    """They have no other labels than those of the page."""
+    worlds = [world for case in CASES for world in (case.good, *case.also_good.values())]
+    worlds += [each.world for case in CASES for each in (case.bad, *case.also_bad.values())]
+    written = {series for world in worlds for series in world}
+    problems = [(each, what) for each in written for what in problems_of(each, has_examples=True)]
     assert problems == []
 
 

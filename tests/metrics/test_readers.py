@@ -26,9 +26,7 @@ from support.report_series import START_S, Server
 ROOT = Path(__file__).resolve().parents[2]
 ADDED = {*TARGET, "cluster", "namespace", "le", "alertname", "alertstate"}
 """Labels that Prometheus and sites add, or that each histogram has."""
-NOT_ON_THE_PAGE = {
-    "disksla_usual_latency_seconds": "is learned for ten minutes",
-}
+NOT_ON_THE_PAGE = {"disksla_usual_latency_seconds": "is learned for ten minutes"}
 _IS_OURS = re.compile(r"disksla_|process_|up$|instance_device:|provider_terms")
 _LABEL_VALUES = re.compile(r"^label_values\((.*), (\w+)\)$", re.DOTALL)
 

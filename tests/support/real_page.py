@@ -1,18 +1,17 @@
 """Pages of metrics as the real program makes them, of a machine that has everything.
 
-A disk with burst credits is throttled by a limiter, another is below its promise, another is slow,
-two share a limit of the machine, and there is an NFS mount. The first is a volume of Kubernetes, has
-flushes, probes, a verification, consumers and a statistics page. Whoever reads series is tested
-with these pages: what is not on them does not exist.
+A disk with burst credits is throttled by a limiter, others are below their promise, slow and
+stalled, two share a limit of the machine, and there is an NFS mount. The first is a volume of
+Kubernetes, has flushes, probes, a verification, consumers and a statistics page. Whoever reads
+series is tested with these pages: what is not on them does not exist.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import count
-from typing import NamedTuple
 
 import msgspec
 from prometheus_client import ProcessCollector
@@ -28,11 +27,10 @@ from disksla.ebs.statistics import parse
 from disksla.fio.result import LatencyBin
 from disksla.limits.assignment import TermsSource
 from disksla.metrics.collector import SnapshotCollector, make_registry
-from disksla.metrics.profile import PROFILES
 from disksla.metrics.render import render_metrics
 from disksla.pipeline.advance import advance
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.snapshot import take_snapshot
+from disksla.pipeline.snapshot import Snapshot, take_snapshot
 from disksla.pipeline.state import State, initial_state
 from disksla.pipeline.tick import Tick
 from disksla.procfs.iowait import HostWait
@@ -72,7 +70,8 @@ disks:
       burst: {{iops: 2000, iops_credits: 1000, bandwidth: 80MB, bandwidth_credits: 1GB}}
   - {{match: {{device: {BELOW}}}, terms: {{budget: sum, iops: 100}}}}
   - {{match: {{device: {SLOW}}}, terms: {{budget: sum, iops: 1000, latency: 1ms}}}}
-  - {{match: {{device: {STALLED}}}, terms: {{budget: sum, iops: 10000}}}}
+  - match: {{device: {STALLED}}}
+    terms: {{budget: sum, iops: 2000, burst: {{iops: 10000, iops_credits: 10000000}}}}
   - {{match: {{device: {SHARED[0]}}}, terms: aws.gp3}}
   - {{match: {{device: {SHARED[1]}}}, terms: aws.gp3}}
   - {{match: {{device: '{MOUNT}'}}, terms: {{budget: sum, iops: 1000}}}}
@@ -80,7 +79,7 @@ disks:
 machine:
   limits:
     budget: sum
-    iops: 600
+    iops: 590
     bandwidth: 100MB
     burst: {{iops: 2000, iops_credits: 1000, bandwidth: 200MB, bandwidth_credits: 1GB}}
   exclude: ['^vd[a-d]', '^fs1']
@@ -101,9 +100,7 @@ _CLAIM = {
 
 def machine_states(seconds: float) -> Iterator[State]:
     """Yield the state after each tick of so many seconds."""
-    runs = {
-        name: run(replace(each, seconds=seconds)).ticks for name, each in _SCENARIOS.items()
-    }
+    runs = {name: run(replace(each, seconds=seconds)).ticks for name, each in _SCENARIOS.items()}
     state = initial_state(configuration_of(_CONFIGURATION, terms_file(_API)))
     export = Export()
     client = NfsClient(export)
@@ -128,12 +125,21 @@ def machine_states(seconds: float) -> Iterator[State]:
 
 
 def _disks() -> Iterator[Disk]:
-    points = ("/var/lib/postgresql",)
-    of_throttled = {"mount_points": points, "file_system_mounts": points, "holders": ("dm-0",)}
     for minor, name in enumerate(_SCENARIOS):
-        about = {**_CLAIM, **of_throttled, "write_back": True} if name == THROTTLED else {}
-        about |= {"serial": f"vol-{name}", "model": "QEMU", "rotational": False}
-        yield Disk(name, 254, minor, size_bytes=100 * GIB, **about)  # type: ignore[arg-type]
+        disk = Disk(
+            name,
+            254,
+            minor,
+            size_bytes=100 * GIB,
+            serial=f"vol-{name}",
+            model="QEMU",
+            rotational=False,
+            write_back=name == THROTTLED,
+            mount_points=(f"/srv/{name}",),
+            file_system_mounts=(f"/srv/{name}",),
+            holders=("dm-0",),
+        )
+        yield msgspec.structs.replace(disk, **(_CLAIM if name in {THROTTLED, BELOW} else {}))
 
 
 def _line(name: str, tick: Tick, minor: int) -> str:
@@ -147,15 +153,17 @@ def _line(name: str, tick: Tick, minor: int) -> str:
 def _with_events(tick: Tick, second: int) -> Tick:
     """Return a tick with what happens once a second."""
     now_s = tick.clocks.monotonic_s
-    exceeded = {"volume_exceeded_iops_us": 500_000, "instance_exceeded_iops_us": 100_000}
-    page = Page(queue_length=3, **{name: second * us for name, us in exceeded.items()})
+    page = Page(
+        queue_length=3,
+        volume_exceeded_iops_us=500_000 * second,
+        instance_exceeded_iops_us=100_000 * second,
+    )
     unit = "postgresql@15-main.service"
     consumers = (
         Consumption(THROTTLED, unit, "postgres", requests=250.0),
         Consumption(THROTTLED, unit, bytes=1e6),
         Consumption(THROTTLED, "kernel", requests=50.0, bytes=2e5),
     )
-    done = {"timestamp_s": tick.clocks.realtime_s, "target_iops": 20.0, "duration_s": 5.0}
     probes = [
         ProbeResult(
             device=THROTTLED,
@@ -165,46 +173,37 @@ def _with_events(tick: Tick, second: int) -> Tick:
             bins=(LatencyBin(0.0007, 99), LatencyBin(0.12, 1)),
             failure="timeout" if second % 5 == 3 else None,
             skipped="busy" if second % 5 == 4 else None,
-            **done,
+            timestamp_s=tick.clocks.realtime_s,
+            target_iops=20.0,
+            duration_s=5.0,
         )
         for kind in PROBE_KINDS
     ]
     reading = Reading(THROTTLED, f"vol-{THROTTLED}", now_s, parse(page.written()))
     return msgspec.structs.replace(
-        tick,
-        provider=(Failure(THROTTLED, "status"), reading),
-        probes=tuple(probes),
+        tick, provider=(Failure(THROTTLED, "status"), reading), probes=tuple(probes)
     ).with_readings([ConsumerReading({THROTTLED: (now_s - 1, now_s)}, consumers)])
 
 
-class ScrapedPage(NamedTuple):
-    """A page, and the seconds since the first."""
-
-    after_s: float
-    text: str
-
-    def samples(self) -> Iterator[Sample]:
-        """Yield the samples with the labels of the target, as Prometheus has them."""
-        yield Sample("up", TARGET, 1.0)
-        for family in text_string_to_metric_families(self.text):
-            for sample in family.samples:
-                yield Sample(sample.name, {**TARGET, **sample.labels}, sample.value)
+@cache
+def snapshots(seconds: int = 12, every_s: int = 4) -> Sequence[tuple[int, Snapshot]]:
+    """Return what was scraped in so many seconds, with the seconds since the begin."""
+    failed: Mapping[tuple[TermsSource, str], int] = {("api", "denied"): 1}
+    return [
+        (number // 10, take_snapshot(state).with_terms_failures(failed))
+        for number, state in enumerate(machine_states(seconds))
+        if number and number % (10 * every_s) == 0
+    ]
 
 
 @cache
-def scraped(seconds: int = 12, every_s: int = 4) -> Mapping[Profile, list[ScrapedPage]]:
-    """Return pages of each profile that were scraped in so many seconds."""
-    found: dict[Profile, list[ScrapedPage]] = {profile: [] for profile in PROFILES}
-    for number, state in enumerate(machine_states(seconds)):
-        if number and number % (10 * every_s) == 0:
-            for profile, of_profile in found.items():
-                of_profile.append(ScrapedPage(number / 10, _page(state, profile)))
-    return found
+def page(after_s: int, profile: Profile = "default") -> str:
+    """Return the page of one of the first snapshots, scraped after so many seconds."""
+    return page_of(dict(snapshots())[after_s], profile)
 
 
-def _page(state: State, profile: Profile) -> str:
-    failed: Mapping[tuple[TermsSource, str], int] = {("api", "denied"): 1}
-    snapshot = take_snapshot(state).with_terms_failures(failed)
+def page_of(snapshot: Snapshot, profile: Profile = "default") -> str:
+    """Return the page of a snapshot."""
     snapshot = msgspec.structs.replace(snapshot, profile=profile)
     disks = [each.disk for each in snapshot.disks if each.disk.name == THROTTLED]
     reports = {disk_key(disk) or "": a_report(*RESULTS) for disk in disks}
@@ -213,22 +212,30 @@ def _page(state: State, profile: Profile) -> str:
     return render_metrics(registry).body.decode()
 
 
+def samples_of(text: str) -> Iterator[Sample]:
+    """Yield the samples of a page with the labels of the target, as Prometheus has them."""
+    yield Sample("up", TARGET, 1.0)
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            yield Sample(sample.name, {**TARGET, **sample.labels}, sample.value)
+
+
 @cache
 def labels_by_name(profile: Profile = "default") -> Mapping[str, list[Mapping[str, str]]]:
     """Return the labels of all series of the last page, by name."""
     found: defaultdict[str, list[Mapping[str, str]]] = defaultdict(list)
-    for sample in scraped()[profile][-1].samples():
+    for sample in samples_of(page(snapshots()[-1][0], profile)):
         found[sample.name].append(sample.labels)
     return found
 
 
-def series(start_s: float, profile: Profile = "default") -> list[Series]:
-    """Return the series of the pages, which are scraped from this time on."""
+def series(start_s: float) -> list[Series]:
+    """Return the series of the first pages, which are scraped from this time on."""
     samples: defaultdict[tuple[tuple[str, str], ...], list[tuple[float, str]]] = defaultdict(list)
-    for page in scraped()[profile]:
-        for each in page.samples():
+    for after_s, _ in snapshots():
+        for each in samples_of(page(after_s)):
             key = (("__name__", each.name), *sorted(each.labels.items()))
-            samples[key].append((start_s + page.after_s, repr(each.value)))
+            samples[key].append((start_s + after_s, repr(each.value)))
     return [Series(dict(key), values) for key, values in samples.items()]
 
 

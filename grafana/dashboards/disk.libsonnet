@@ -124,8 +124,8 @@ local state = import '../state.libsonnet';
           caption, |||
             Columns are moments, rows are ranges of latency; a stronger colour means more requests
             per second. Latencies are means of windows, so a single slow request among many does
-            not show. The bounds of the rows include the latencies that providers promise (0.5, 1, 3
-            and 10 ms). A band that moves up with the load is queueing at a limit.
+            not show. The bounds of the rows include the latencies that providers promise (0.5, 1, 3,
+            10 and 20 ms). A band that moves up with the load is queueing at a limit.
             The profile `full` has more rows, and `lean` none.
           |||, 's', [
             lib.buckets(rate(kind + '_latency_seconds_bucket')),

@@ -340,10 +340,10 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Assessed seconds by the verdict on each sampling window: idle, unproven (the load is less"
         " than the promise and is served, or nothing is promised), met (the load is at or above"
         " the promise), throttled (a limiter makes requests wait), below (the disk gives less than"
-        " promised, to a load that is deep enough or by a limiter that is seen), stalled (requests in flight, and none completes"
-        " for more than a second). A window that is throttled in part counts in part. The sum over"
-        " all verdicts is all time assessed, except for the last windows: a verdict may be decided"
-        " up to two seconds late.",
+        " promised, to a load that is deep enough or by a limiter that is seen), stalled (requests"
+        " in flight, and none completes for more than a second). A window that is throttled in"
+        " part counts in part. The sum over all verdicts is all time assessed, except for the last"
+        " windows: a verdict may be decided up to two seconds late.",
         _if_sampled(
             lambda snapshot: keyed(
                 dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))

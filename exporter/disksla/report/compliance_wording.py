@@ -33,11 +33,11 @@ from disksla.units import (
 
 _RULE = (
     "Tested is the time in which the load reached the promise: verdicts met, below and stalled,"
-    " and throttled at a limit of the disk. Time at a limit of the machine, or at an unknown limit,"
-    " counts neither for nor against the disk. Compliance is the share of the tested time that was"
-    " neither below nor stalled. A window of 100 ms is below its promise only if requests waited,"
-    " no limit of the machine explains it, and either the queue was deep enough for the promise to"
-    " apply or a limiter was seen at a lower rate."
+    " and throttled at a limit of the disk. Time at a limit of the machine, or at an unknown"
+    " limit, counts neither for nor against the disk. Compliance is the share of the tested time"
+    " that was neither below nor stalled. A window of 100 ms is below its promise only if requests"
+    " waited, no limit of the machine explains it, and either the queue was deep enough for the"
+    " promise to apply or a limiter was seen at a lower rate."
 )
 _COUNTING = (
     "Seconds are differences of the daemon's counters between two scrapes, counted at the later"

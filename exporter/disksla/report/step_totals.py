@@ -1,8 +1,8 @@
 """Totals of steps: seconds by verdict and limit, compliance, and means of what was given.
 
 The time in which the promise was tested is that of the verdicts met, below and stalled, and that
-throttled at a limit of the disk. Time at a limit of the machine is no evidence about the disk, and at
-an unknown limit it is not known whether the promise was kept.
+throttled at a limit of the disk. Time at a limit of the machine is no evidence about the disk, and
+at an unknown limit it is not known whether the promise was kept.
 """
 
 import math

@@ -454,8 +454,9 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_observed_ceiling_iops",
         "Reads and writes per second at which the disk was last throttled; absent until it was"
-        " throttled, and where flushes leave a doubt about the number of data writes.",
-        lambda snapshot: snapshot.ceiling.iops if snapshot.ceiling is not None else None,
+        " throttled. Where flushes leave a doubt about the number of data writes, the value is the"
+        " last one without a doubt.",
+        lambda snapshot: snapshot.ceiling.last_iops if snapshot.ceiling is not None else None,
     ),
     Metric(
         "disksla_observed_ceiling_bytes_per_second",

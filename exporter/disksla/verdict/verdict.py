@@ -286,11 +286,10 @@ def _verdict(
 
 
 def _ceiling(state: DetectorState, found: FoundLimiter | None) -> Ceiling | None:
-    """Return the ceiling after a second."""
-    if found is None:
+    """Return the ceiling after a second; the last one stays where no rate of this one is known."""
+    if found is None or found.served is None:
         return state.ceiling
     served = found.served
-    if served is None:
-        return Ceiling(found.throttle, None, None, found.window_s)
     iops = served.requests / served.seconds if found.is_certain else None
-    return Ceiling(found.throttle, iops, served.bytes / served.seconds, found.window_s)
+    before = None if state.ceiling is None else state.ceiling.last_iops
+    return Ceiling(found.throttle, iops, served.bytes / served.seconds, found.window_s, before)

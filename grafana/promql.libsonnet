@@ -52,9 +52,11 @@ function(config) {
 
   // disksla_machine_info with exactly one series for each group of disks.
   machine_info: self.one_info('disksla_machine_info', self.group),
-  // Select the time throttled by a limit of the machine, and that throttled by others.
+  // Select the time throttled by a limit of the machine, that throttled by others, and that throttled at
+  // a limit of the disk: at an unknown one, it is not known whether the promise is kept.
   by_machine: 'limit=~"machine_.*"',
   by_others: 'limit!~"machine_.*"',
+  by_disk: 'limit=~"iops|bandwidth"',
 
   // Names of recorded series.
   rate(level, metric):: level + ':' + metric + ':rate' + config.rateWindow,

@@ -186,7 +186,7 @@
 
   local unexplained = disk_alert(
     'DiskLimitNotExplained',
-    'info',
+    'warning',
     config.unexplainedFor,
     of_disk(|||
       sum without (limit) (rate(%(unknown)s[%(window)s])) > %(share)g
@@ -197,7 +197,7 @@
     }, promql.with_limits),
     'A disk is throttled at a rate that its terms do not explain.',
     disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow
-    + ' by a limiter whose rate is not a limit of its terms.'
+    + ' by a limiter whose rate is not a limit of its terms: its promise is not tested.'
     + also(' Observed ceiling: ', 'disksla_observed_ceiling_iops', 'humanize', ' IOPS.')
     + ' Check its type and size, and the machine type.'
   ),

@@ -63,7 +63,7 @@ local state = import '../state.libsonnet';
         sum('increase(disksla_' + metric + '{' + disk + ', ' + matcher + '}[$__range])');
       local seconds(verdicts) = increase('verdict_seconds_total', 'verdict=~"%s"' % verdicts);
       local tested = seconds('met|below|stalled') + ' + '
-                     + increase('throttled_seconds_total', promql.by_others);
+                     + increase('throttled_seconds_total', promql.by_disk);
 
       // A limit, with the label `shared` where reads and writes have one for both.
       local limit(metric) =
@@ -124,8 +124,8 @@ local state = import '../state.libsonnet';
           caption, |||
             Columns are moments, rows are ranges of latency; a stronger colour means more requests
             per second. Latencies are means of windows, so a single slow request among many does
-            not show. The bounds of the rows include the latencies that providers promise (0.5, 1, 3
-            and 10 ms). A band that moves up with the load is queueing at a limit.
+            not show. The bounds of the rows include the latencies that providers promise (0.5, 1, 3,
+            10 and 20 ms). A band that moves up with the load is queueing at a limit.
             The profile `full` has more rows, and `lean` none.
           |||, 's', [
             lib.buckets(rate(kind + '_latency_seconds_bucket')),
@@ -190,8 +190,8 @@ local state = import '../state.libsonnet';
         [
           lib.stat('SLA compliance', |||
             Share of the tested seconds (met, throttled, below or stalled) within the selected time
-            range in which the disk was neither below its promise nor stalled. Time throttled by a
-            limit of the machine does not count.
+            range in which the disk was neither below its promise nor stalled. Time throttled at a
+            limit of the machine, or at an unknown limit, does not count.
           |||, 'percentunit', [lib.now('1 - ' + ratio(seconds('below|stalled'), tested))])
           + lib.size(4, 4) + lib.noData('promise not tested')
           + lib.decimals(2) + lib.steps([[null, 'red'], [config.dashboardCompliance, 'green']]),

@@ -36,7 +36,7 @@
     rule(
       promql.step('instance_device', 'disksla_proven_seconds'),
       seconds_by_verdict('verdict=~"met|below|stalled"') + '\n+\n'
-      + seconds_of('limit', 'disksla_throttled_seconds_total', promql.by_others) + '\n'
+      + seconds_of('limit', 'disksla_throttled_seconds_total', promql.by_disk) + '\n'
     ),
   ] + [
     rule(promql.step('provider_terms', metric), by_terms(promql.step('instance_device', metric)))

@@ -266,7 +266,8 @@ def of_series(series: list[Series], *arguments: str) -> int:
 def monitored(machine: str) -> Series:
     """Return the info of the limits of a machine."""
     samples = [(START_S + 60.0 * minute, 1.0) for minute in range(31)]
-    return gauge("disksla_machine_info", samples, device="", group="ebs", machine=machine)
+    about = {"group": "ebs", "machine": machine, "title": "all volumes", "budget": "sum"}
+    return gauge("disksla_machine_info", samples, **about)
 
 
 def test_what_a_disk_was_sold_as_is_in_its_series(capsys: Captured) -> None:

@@ -209,7 +209,7 @@ THROTTLED = Case(
 )
 UNEXPLAINED = Case(
     "DiskLimitNotExplained",
-    "info",
+    "warning",
     "A disk is throttled at a rate that its terms do not explain.",
     bad=Firing(
         {
@@ -218,7 +218,8 @@ UNEXPLAINED = Case(
             of_disk("observed_ceiling_iops"): Gauge(460),
         },
         f"{PREFIX} was throttled for 10% of the last 30m by a limiter whose rate is not a limit of"
-        " its terms. Observed ceiling: 460 IOPS. Check its type and size, and the machine type.",
+        " its terms: its promise is not tested. Observed ceiling: 460 IOPS. Check its type and"
+        " size, and the machine type.",
     ),
     good={**WITH_LIMITS, of_disk("throttled_seconds_total", limit="unknown"): Counter(2.9)},
     also_good={

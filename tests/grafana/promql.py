@@ -11,6 +11,10 @@ _OFFSET = re.compile(r"\boffset\s+-?\w+|@\s*(?:start\(\)|end\(\)|[\d.]+)")
 _NAME = re.compile(r"(?<![\w:.])([a-zA-Z_:][\w:]*)(\s*\()?")
 _KEYWORDS = {"and", "or", "unless", "bool", "atan2", "inf", "nan", "group_left", "group_right"}
 _AGGREGATIONS = {"sum", "avg", "min", "max", "count", "topk", "bottomk", "quantile", "stddev"}
+_SELECTOR = re.compile(r'([a-zA-Z_:][\w:]*)?\s*\{((?:"(?:\\.|[^"\\])*"|[^{}"])*)\}')
+_CREATED = re.compile(
+    r'\blabel_(?:replace|join)\(.*?,\s*"(\w+)"((?:,\s*"(?:\\.|[^"\\])*")+)\s*\)', re.DOTALL
+)
 _CALL = re.compile(r"\b([a-z_][a-z0-9_]*)\s*\(")
 
 
@@ -29,6 +33,29 @@ def metrics_in(expression: str) -> set[str]:
         for name, call in _NAME.findall(bare)
         if not call and name.lower() not in _KEYWORDS | _AGGREGATIONS
     }
+
+
+def selectors_in(expression: str) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
+    """Yield each name of a metric with its matchers; all names of a matcher of `__name__`."""
+    named = set()
+    for name, inside in _SELECTOR.findall(expression):
+        matchers = matchers_in(inside)
+        names = [value for label, _, value in matchers if label == "__name__"]
+        for each in [name] if name else "|".join(names).split("|"):
+            named.add(each)
+            yield each, [matcher for matcher in matchers if matcher[0] != "__name__"]
+    for name in metrics_in(expression) - named:
+        yield name, []
+
+
+def labels_in(expression: str) -> set[str]:
+    """Return the labels that series are joined and aggregated by, without those created there."""
+    created = {name for name, _ in _CREATED.findall(expression)}
+    lists = re.findall(
+        r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)",
+        without_strings(expression),
+    )
+    return {name for each in lists for name in re.findall(r"\w+", each)} - created
 
 
 def calls_in(expression: str) -> Iterator[tuple[str, str]]:

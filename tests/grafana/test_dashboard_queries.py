@@ -1,4 +1,4 @@
-"""Queries of all dashboards return data from a real Prometheus with an hour of a small fleet."""
+"""Queries of dashboards are right on a real Prometheus with an hour of a small fleet."""
 
 import json
 import subprocess
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from grafana.dashboard_lint import ANY_VALUE, filled_in, targets_of
 from grafana.promtool import needs_promtool
+from grafana.queried import fast_rules, result
 from grafana.sample_history import JOB, STATES, openmetrics
 from render import OUT
 from support.monitoring_stack import PATIENCE_S, Prometheus, needs_prometheus, prometheus
@@ -22,12 +22,6 @@ DASHBOARDS = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
     for path in sorted(OUT.glob("dashboards/*.json"))
 }
-QUERIES = [
-    pytest.param(name, target, id=f"{name}-{panel['title']}-{target['refId']}".replace(" ", "-"))
-    for name, dashboard in DASHBOARDS.items()
-    for panel, target in targets_of(dashboard)
-]
-"""All queries; there are no exceptions."""
 LAST_RECORDS = (
     "provider_terms:disksla_sla_compliance:ratio30d",
     "instance_device:disksla_sla_compliance:ratio30d",
@@ -45,14 +39,6 @@ SELECTED = {
 """Values of the variables of each dashboard. Only the second disk of `disk` has credits."""
 
 
-def fast_rules() -> str:
-    """Return the recording rules with an evaluation interval of one second."""
-    rules = yaml.safe_load((OUT / "prometheus_rules.yaml").read_text(encoding="utf-8"))
-    for group in rules["groups"]:
-        group["interval"] = "1s"
-    return yaml.safe_dump(rules)
-
-
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     directory = tmp_path_factory.mktemp("prometheus")
@@ -68,28 +54,6 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     with prometheus(directory / "prometheus.yml", directory / "data") as server:
         assert eventually(lambda: all(map(server.query, LAST_RECORDS)), PATIENCE_S)
         yield server
-
-
-@pytest.mark.parametrize(("name", "target"), QUERIES)
-def test_query_returns_data(fleet: Prometheus, name: str, target: dict[str, Any]) -> None:
-    def has_data() -> bool:
-        return any(result(fleet, target, values) for values in SELECTED[name])
-
-    assert eventually(has_data, PATIENCE_S), "rule groups are evaluated in turn"
-
-
-def result(
-    fleet: Prometheus, target: dict[str, Any], values: dict[str, str]
-) -> list[dict[str, Any]]:
-    expr = filled_in(target["expr"], values)
-    if target["instant"]:
-        return fleet.query(expr)
-    now_s = time.time()
-    span = {"start": str(now_s - 1800), "end": str(now_s), "step": "15"}
-    found: list[dict[str, Any]] = fleet.get("/api/v1/query_range", query=expr, **span)["data"][
-        "result"
-    ]
-    return found
 
 
 def first_target(name: str, title: str) -> dict[str, Any]:

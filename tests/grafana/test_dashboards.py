@@ -12,10 +12,11 @@ import yaml
 
 from disksla.config.settings import Profile
 from grafana.dashboard_lint import Dashboard, filled_in, panels_of, targets_of, violations
-from grafana.metric_names import exposed, is_published, recorded
+from grafana.metric_names import is_published, recorded
 from grafana.promql import metrics_in
 from grafana.promtool import needs_promtool
 from render import OUT, evaluate, project_url
+from support.real_page import labels_by_name
 
 DASHBOARDS = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
@@ -39,9 +40,9 @@ def test_dashboard_has_no_violations(name: str) -> None:
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_queries_use_series_of_the_default_profile(name: str) -> None:
-    """All queries return data, and those of *Fleet* with the smallest profile too."""
+    """Those of *Fleet* use series of the smallest profile only."""
     profile: Profile = "lean" if name == "fleet" else "default"
-    known = exposed(profile) | recorded()
+    known = {*labels_by_name(profile), *recorded()}
     for _, target in targets_of(DASHBOARDS[name]):
         expr = filled_in(target["expr"])
         assert metrics_in(expr) <= known
@@ -51,7 +52,7 @@ def test_queries_use_series_of_the_default_profile(name: str) -> None:
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_panel_that_is_empty_with_the_smallest_profile_says_so(name: str) -> None:
-    known = exposed("lean") | recorded()
+    known = {*labels_by_name("lean"), *recorded()}
     for panel in panels_of(DASHBOARDS[name]):
         needed = [metrics_in(filled_in(target["expr"])) for target in panel["targets"]]
         if not any(metrics <= known for metrics in needed):

@@ -240,6 +240,16 @@ def time_throttled_by_the_machine_is_not_tested() -> list[RuleTest]:
         "never-below": (verdicts(by_machine=50, throttled=51, idle=9), 1.0, 5),
         "only-by-machine": (verdicts(by_machine=60, throttled=60), None, 0),
         "not-by-machine": (verdicts(by_machine=0, throttled=45, below=15), 0.75, 300),
+        "at-an-unknown-limit": (
+            {**verdicts(throttled=45, below=10, met=5), **throttled_by(iops=5, unknown=40)},
+            0.5,
+            100,
+        ),
+        "only-at-an-unknown-limit": (
+            {**verdicts(throttled=60), **throttled_by(iops=0, unknown=60)},
+            None,
+            0,
+        ),
         "of-the-version-before": (verdicts(throttled=45, below=15), 0.75, 300),
     }
     scraped: Input = {}

@@ -204,6 +204,13 @@ def budget_label(limits: Limits) -> str:
     return dict(zip(row.labels, values, strict=True))["budget"]
 
 
+def test_observed_ceiling_is_the_last_one_that_was_certain() -> None:
+    row = DISK_ROWS["disksla_observed_ceiling_iops"]
+    for iops, before, shown in ((300.0, 250.0, 300.0), (None, 250.0, 250.0), (None, None, None)):
+        ceiling = Ceiling(Throttle("base", "iops"), iops, 4e5, iops_before=before)
+        assert row.value(msgspec.structs.replace(disk_view(), ceiling=ceiling)) == shown
+
+
 def test_mount_info() -> None:
     row = DISK_ROWS["disksla_mount_info"]
     assert row.value(unknown_disk_view()) == {}

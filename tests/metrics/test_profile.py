@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 import msgspec
+import pytest
 from hypothesis import given
 
 from disksla.config.settings import Profile
 from disksla.metrics.collector import SnapshotCollector, rows_by_profile
 from disksla.metrics.profile import PROFILES, rows_of
+from disksla.pipeline.latency import LatencyMeter
 from disksla.pipeline.snapshot import Snapshot
 from disksla.procfs.diskstats import Counters
 from metrics_page import METRICS, OF_DISKS
@@ -91,3 +93,19 @@ def test_sum_and_count_come_together() -> None:
                     (metric.name, profile) == ("disksla_window_load_ratio", "lean")
                     and present == [False, False, True]
                 )
+
+
+@pytest.mark.parametrize("latency_ms", [0.4, 2, 7, 15, 21, 80, 150, 400])
+def test_quantiles_of_latency_are_right_within_a_factor(latency_ms: float) -> None:
+    """As histogram_quantile() computes the median of reads that all take the same."""
+    reads = LatencyMeter().plus([(100, round(100 * latency_ms), 1.0)] * 2).histogram
+    shown = view(msgspec.structs.replace(disk_view(), read_latency_s=reads))
+    found = {
+        float(dict(labels)["le"]): count
+        for (name, labels), count in series(shown, "default").items()
+        if name == "disksla_read_latency_seconds_bucket"
+    }
+    upper_s = min(bound for bound, count in found.items() if count)
+    lower_s = max((bound for bound, count in found.items() if not count), default=0.0)
+    assert lower_s < latency_ms / 1000 <= upper_s
+    assert upper_s <= max(3.4 * lower_s, 0.0005)

@@ -3,21 +3,35 @@
 import pytest
 
 from disksla.errors import DiskslaError
-from disksla.prometheus.selection import DiskName, disk_name, is_selected, parse_matchers
-from support.report_series import INFO
+from disksla.prometheus.query import Series
+from disksla.prometheus.selection import DiskName, find_disks, is_selected, parse_matchers
+from disksla.prometheus.step import CounterName
+from support.example_report import ADDRESS, ALL, DAY
+from support.exchanges import answered
+from support.report_series import INFO, START_S, TARGET, Server
 
-NAME = disk_name(INFO | {"__name__": "disksla_disk_info", "team": "orders"})
+NAME = DiskName(tuple(sorted({**TARGET, "team": "orders"}.items())), "vol-1")
 
 
 def test_name_has_the_labels_of_the_target() -> None:
-    assert dict(NAME.labels) == {
-        "job": "disksla",
-        "instance": "db-1:10056",
-        "device": "vdb",
-        "team": "orders",
-    }
-    assert NAME.serial == "vol-1"
-    assert NAME.title == "db-1:10056 vdb"
+    """Those that disks have in common, whatever labels an info has besides."""
+    target = {"team": "orders", "model": "of the host"}
+    infos = [{**INFO, **target, "exported_model": "QEMU"}, {**INFO, "label_of_tomorrow": "x"}]
+    counter = {**TARGET, "__name__": CounterName.VERDICT_SECONDS, "verdict": "idle"}
+    metrics = [
+        *({"__name__": "disksla_disk_info", **info} for info in infos),
+        {"__name__": "disksla_mount_info", **TARGET, "mountpoint": "/b"},
+        *({"__name__": "disksla_mount_info", **TARGET, **target, "mountpoint": m} for m in "ca"),
+        counter,
+        {**counter, **target},
+    ]
+    server = Server([Series(metric, [(START_S, "1")]) for metric in metrics])
+    found, _ = answered(find_disks(ADDRESS, ALL, DAY), server)
+    assert [(dict(name.labels), name.serial, points) for name, points in found] == [
+        (TARGET, "vol-1", ("/b",)),
+        ({**TARGET, **target}, "vol-1", ("a", "c")),
+    ]
+    assert found[0][0].title == "db-1:10056 vdb"
 
 
 @pytest.mark.parametrize(

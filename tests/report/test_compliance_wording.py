@@ -71,7 +71,7 @@ def test_iowait_is_left_out_where_it_is_not_counted() -> None:
         None,
         None,
     )
-    assert throttled_text(throttled) == "at an unknown limit 5 s"
+    assert throttled_text(throttled) == "at an unknown limit (not tested) 5 s"
     assert slow_text(throttled) == "far above the usual latency 1 min 30 s"
     assert (throttled_text(NOTHING), slow_text(NOTHING)) == ("not throttled", "")
 

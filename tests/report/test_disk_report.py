@@ -91,6 +91,21 @@ def test_a_disk_that_was_not_tested() -> None:
     assert "nothing says what the disk was sold as" in report_text(found)
 
 
+def test_time_at_an_unknown_limit_is_not_tested() -> None:
+    disk = DiskSeries()
+    disk.scrape()
+    for _ in range(60):
+        disk.counts(CounterName.THROTTLED_SECONDS, 60.0, "unknown")
+        disk.does(throttled=60.0)
+    found = reported(disk.series)
+    assert (found.is_compliant, found.totals.proven_s) == (None, 0.0)
+    assert "NOT TESTED: 1 disk, 0 tested" in report_text(found)
+    disk.counts(CounterName.THROTTLED_SECONDS, 30.0, "unknown")
+    disk.counts(CounterName.THROTTLED_SECONDS, 20.0, "iops")
+    disk.does(below=10.0, throttled=50.0)
+    assert of(reported(disk.series)).totals.compliance_ratio == pytest.approx(2 / 3)
+
+
 def test_a_disk_without_steps_in_the_period() -> None:
     disk = DiskSeries()
     disk.scrape()

@@ -39,6 +39,8 @@ def serving(server: Server) -> Iterator[Api]:
     with Api(server) as api:
         thread = threading.Thread(target=api.serve_forever)
         thread.start()
-        yield api
-        api.shutdown()
-        thread.join()
+        try:
+            yield api
+        finally:
+            api.shutdown()
+            thread.join()

@@ -11,24 +11,21 @@ from disksla.exchange import Request, Response
 from disksla.prometheus.query import Series
 from disksla.prometheus.step import CounterName
 from disksla.verdict import VERDICTS
+from metrics_page import METRICS, OF_DISKS, OF_THE_MACHINE
 from support.exchanges import reply
 
 TARGET = {"job": "disksla", "instance": "db-1:10056", "device": "vdb"}
-_DIVIDED_BY: Mapping[str, str] = {
-    CounterName.VERDICT_SECONDS: "verdict",
-    CounterName.THROTTLED_SECONDS: "limit",
-}
-INFO = TARGET | {
+ROWS = {metric.name: metric for metric in METRICS}
+INFO = TARGET | dict.fromkeys(ROWS["disksla_disk_info"].labels, "")
+INFO |= {
     "serial": "vol-1",
-    "wwn": "",
-    "model": "",
     "provider": "vk",
     "terms": "vk.ceph-ssd",
     "budget": "separate",
     "latency_kind": "indicative",
     "rotational": "false",
     "terms_source": "api",
-    "machine_type": "",
+    "kind": "disk",
 }
 LIMITS = {
     "disksla_disk_size_bytes": 30 * 2**30,
@@ -37,6 +34,16 @@ LIMITS = {
 }
 START_S = 1_790_812_800
 """2026-10-01 in UTC."""
+
+
+def metric_of(name: str, labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of a series; fail unless they are those of the table of metrics."""
+    row = ROWS.get(name) or ROWS[re.sub(r"_(sum|count)$", "", name)]
+    of_group = {"group"} if row in OF_THE_MACHINE else set()
+    assert labels.keys() - TARGET.keys() == {*row.labels, *of_group}, name
+    has_device = row in OF_DISKS
+    kept = {label: value for label, value in labels.items() if label != "device" or has_device}
+    return {"__name__": name, **kept}
 
 
 class DiskSeries:
@@ -62,11 +69,11 @@ class DiskSeries:
         for name, value in self.gauges.items():
             self._add(name, target, value)
         for (name, label), value in self.counters.items():
-            by = _DIVIDED_BY.get(name)
-            self._add(name, target | ({by: label} if by else {}), value)
+            by = ROWS[name].labels if name in ROWS else ()
+            self._add(name, target | dict.fromkeys(by, label), value)
 
     def _add(self, name: str, labels: Mapping[str, str], value: float) -> None:
-        key = tuple(sorted((labels | {"__name__": name}).items()))  # type: ignore[operator]
+        key = tuple(sorted(metric_of(name, labels).items()))
         self._series.setdefault(key, []).append((self.now_s, repr(value)))
 
     def does(self, count: int = 1, /, **seconds: float) -> None:
@@ -159,5 +166,5 @@ def _success(data: Any) -> Response:
 
 def gauge(name: str, values: Iterable[tuple[float, float]], **labels: str) -> Series:
     """Return a series of the disk."""
-    metric = TARGET | labels | {"__name__": name}
+    metric = metric_of(name, TARGET | labels)
     return Series(metric, [(timestamp_s, repr(value)) for timestamp_s, value in values])

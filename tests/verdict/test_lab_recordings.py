@@ -3,9 +3,14 @@
 import gzip
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from disksla.config.settings_file import read_configuration
+from disksla.pipeline.advance import advance
 from disksla.pipeline.recording import decode_tick
+from disksla.pipeline.state import initial_state
+from disksla.verdict import UNKNOWN_LIMIT, Ceiling, DetectorState
 from lab.experiment import CONFIG, TICKS, as_it_ran, without_exact_counts
 from lab.negatives import PART as NEGATIVES
 from lab.negatives import negative
@@ -43,6 +48,25 @@ def test_exact_counts_close_the_bounds_of_credits(tmp_path: Path) -> None:
     assert len(times) > len(ticks) / 20
     assert all(exact[time_s] <= ranges[time_s] for time_s in times)
     assert sum(exact[time_s] for time_s in times) < 0.6 * sum(ranges[time_s] for time_s in times)
+
+
+def test_observed_ceiling_stays_where_flushes_leave_a_doubt() -> None:
+    """PostgreSQL with fsync: every window of the limiter has flushes."""
+    recorded = RECORDINGS / "postgresql-8-fsync"
+    state = initial_state(read_configuration(recorded / CONFIG))
+    lines = gzip.decompress((recorded / TICKS).read_bytes()).splitlines()[1:]
+    for number, line in enumerate(lines):
+        state = advance(state, decode_tick(line, 2))
+        if number == 0:
+            detector = DetectorState(ceiling=Ceiling(UNKNOWN_LIMIT, 123.0, 4e5))
+            disks = {
+                name: msgspec.structs.replace(disk, detector=detector)
+                for name, disk in state.monitored.items()
+            }
+            state = msgspec.structs.replace(state, monitored=disks)
+    [disk] = state.monitored.values()
+    assert disk.detector.ceiling is not None
+    assert disk.detector.ceiling.last_iops is not None
 
 
 def widths(ticks: Path, config: Path) -> dict[float, float]:

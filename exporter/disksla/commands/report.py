@@ -91,7 +91,8 @@ def _report(arguments: argparse.Namespace) -> Report:
     if not found:
         raise DiskslaError(
             "report failed: the server has no such disks in this period; see that"
-            " disksla_disk_info is there, and --disk, --match, --from and --to are right"
+            " disksla_disk_info and disksla_verdict_seconds_total are there, and --disk, --match,"
+            " --from and --to are right"
         )
     disks = []
     with progress_bar(len(found)) as progress:

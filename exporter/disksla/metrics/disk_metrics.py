@@ -340,10 +340,10 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Assessed seconds by the verdict on each sampling window: idle, unproven (the load is less"
         " than the promise and is served, or nothing is promised), met (the load is at or above"
         " the promise), throttled (a limiter makes requests wait), below (the disk gives less than"
-        " promised to a load that is deep enough), stalled (requests in flight, and none completes"
-        " for more than a second). A window that is throttled in part counts in part. The sum over"
-        " all verdicts is all time assessed, except for the last windows: a verdict may be decided"
-        " up to two seconds late.",
+        " promised, to a load that is deep enough or by a limiter that is seen), stalled (requests"
+        " in flight, and none completes for more than a second). A window that is throttled in"
+        " part counts in part. The sum over all verdicts is all time assessed, except for the last"
+        " windows: a verdict may be decided up to two seconds late.",
         _if_sampled(
             lambda snapshot: keyed(
                 dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
@@ -454,8 +454,9 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_observed_ceiling_iops",
         "Reads and writes per second at which the disk was last throttled; absent until it was"
-        " throttled, and where flushes leave a doubt about the number of data writes.",
-        lambda snapshot: snapshot.ceiling.iops if snapshot.ceiling is not None else None,
+        " throttled. Where flushes leave a doubt about the number of data writes, the value is the"
+        " last one without a doubt.",
+        lambda snapshot: snapshot.ceiling.last_iops if snapshot.ceiling is not None else None,
     ),
     Metric(
         "disksla_observed_ceiling_bytes_per_second",

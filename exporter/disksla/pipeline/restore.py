@@ -105,7 +105,7 @@ def save_disk(disk_state: DiskState, now: Clocks) -> tuple[str, SavedDisk] | Non
     return key, SavedDisk(
         disk_state.assignment.terms,
         save_credits(credits_by_bucket),
-        ceiling.iops if ceiling is not None else None,
+        ceiling.last_iops if ceiling is not None else None,
         ceiling.bytes_per_second if ceiling is not None else None,
         used_by_probes,
     )

@@ -10,20 +10,16 @@ from disksla.errors import DiskslaError
 from disksla.exchange import Exchanges
 from disksla.prometheus.period import Period
 from disksla.prometheus.query import Server, find_series, selector
+from disksla.prometheus.step import INFO, MOUNT_INFO, CounterName
 
-_INFO_LABELS = frozenset(
-    (
-        *("__name__", "serial", "wwn", "model", "provider", "terms", "budget", "latency_kind"),
-        *("rotational", "terms_source", "machine_type"),
-    )
-)
-"""Labels that `disksla_disk_info` itself has; all others are those of the target."""
+_VERDICT = "verdict"
+_Labels = tuple[tuple[str, str], ...]
 
 
 class DiskName(msgspec.Struct, frozen=True, order=True):
     """A disk, as series name it: the labels of its target, with the device, and its serial."""
 
-    labels: tuple[tuple[str, str], ...]
+    labels: _Labels
     """Sorted by name."""
     serial: str
 
@@ -41,12 +37,6 @@ class DiskName(msgspec.Struct, frozen=True, order=True):
     def title(self) -> str:
         """Instance and device."""
         return f"{self.instance} {self.device}".strip()
-
-
-def disk_name(info: Mapping[str, str]) -> DiskName:
-    """Return the name of a disk by the labels of its `disksla_disk_info`."""
-    labels = sorted((name, value) for name, value in info.items() if name not in _INFO_LABELS)
-    return DiskName(tuple(labels), info.get("serial", ""))
 
 
 def parse_matchers(text: str) -> str:
@@ -86,22 +76,42 @@ Found = Sequence[tuple[DiskName, tuple[str, ...]]]
 
 
 def find_disks(server: Server, selection: Selection, period: Period) -> Exchanges[Found]:
-    """Return the selected disks that have samples in the period. Raise ExchangeError."""
-    infos = yield from _labels(server, "disksla_disk_info", selection, period)
-    mounts = yield from _labels(server, "disksla_mount_info", selection, period)
-    mount_points: dict[tuple[tuple[str, str], ...], set[str]] = {}
+    """Return the selected disks that have samples in the period. Raise ExchangeError.
+
+    The labels of a disk are those of a counter that each disk has, so that it does not matter
+    which labels `disksla_disk_info` has besides, in this version of the daemon or in another.
+    """
+    infos = yield from _series(server, INFO, {}, selection.matchers, period)
+    mounts = yield from _series(server, MOUNT_INFO, {}, selection.matchers, period)
+    counters = yield from _series(
+        server, CounterName.VERDICT_SECONDS, {_VERDICT: "idle"}, "", period
+    )
+    disks = {_sorted(each, each.keys() - {_VERDICT}) for each in counters}
+    label_names = sorted({tuple(name for name, _ in each) for each in disks}, key=len)
+
+    def labels_of(info: Mapping[str, str]) -> _Labels | None:
+        """Return the labels of the disk; of several, those that have most in common."""
+        found = (_sorted(info, info.keys() & names) for names in reversed(label_names))
+        return next((labels for labels in found if labels in disks), None)
+
+    mount_points: dict[_Labels | None, set[str]] = {}
     for mount in mounts:
-        path = mount.pop("mountpoint", "")
-        mount_points.setdefault(disk_name(mount).labels, set()).add(path)
-    names = sorted({disk_name(info) for info in infos})
-    found = [(name, tuple(sorted(mount_points.get(name.labels, ())))) for name in names]
+        mount_points.setdefault(labels_of(mount), set()).add(mount.get("mountpoint", ""))
+    names = {
+        DiskName(labels, info.get("serial", "")) for info in infos if (labels := labels_of(info))
+    }
+    found = [(name, tuple(sorted(mount_points.get(name.labels, ())))) for name in sorted(names)]
     return [each for each in found if is_selected(*each, selection.patterns)]
 
 
-def _labels(
-    server: Server, metric: str, selection: Selection, period: Period
+def _sorted(labels: Mapping[str, str], names: Iterable[str]) -> _Labels:
+    return tuple((name, labels[name]) for name in sorted(names) if name != "__name__")
+
+
+def _series(
+    server: Server, metric: str, labels: Mapping[str, str], matchers: str, period: Period
 ) -> Exchanges[list[dict[str, str]]]:
-    matching = selector([metric], {}, selection.matchers)
+    matching = selector([metric], labels, matchers)
     return (
         yield from find_series(server, matching, period.start_timestamp_s, period.end_timestamp_s)
     )

@@ -52,7 +52,8 @@ _MAY_BE_ABSENT = {
     DATA_WRITES,
 }
 """Not every host has the others; a daemon that has just started has no reads."""
-_INFO = "disksla_disk_info"
+INFO = "disksla_disk_info"
+MOUNT_INFO = "disksla_mount_info"
 _RATES = {
     "disksla_limit_read_iops": "read_iops",
     "disksla_limit_write_iops": "write_iops",
@@ -61,7 +62,7 @@ _RATES = {
 }
 _LATENCY = "disksla_limit_latency_seconds"
 _SIZE = "disksla_disk_size_bytes"
-FACTS = (_INFO, _SIZE, _LATENCY, *_RATES)
+FACTS = (INFO, _SIZE, _LATENCY, *_RATES)
 _ROUNDING = 1e-6
 """A counter may be less by this share of it: servers differ in how many digits they store, and
 VictoriaMetrics stores more of them in one block than in another."""
@@ -154,7 +155,7 @@ def scrapes_of(series: Iterable[Series]) -> list[Scrape]:
                 scrape = scrapes[timestamp_s] = Scrape(timestamp_s, {}, {}, {})
             if name.endswith(_COUNTER_ENDS):
                 scrape.counters[key] = value
-            elif name == _INFO:
+            elif name == INFO:
                 scrape.info = each.metric
             else:
                 scrape.gauges[name] = value

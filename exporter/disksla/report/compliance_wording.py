@@ -33,9 +33,11 @@ from disksla.units import (
 
 _RULE = (
     "Tested is the time in which the load reached the promise: verdicts met, below and stalled,"
-    " and throttled except by a limit of the machine. Compliance is the share of it that was"
-    " neither below nor stalled. A window of 100 ms is below its promise only if requests waited,"
-    " deep enough for the promise to apply, and no limit of the machine explains it."
+    " and throttled at a limit of the disk. Time at a limit of the machine, or at an unknown"
+    " limit, counts neither for nor against the disk. Compliance is the share of the tested time"
+    " that was neither below nor stalled. A window of 100 ms is below its promise only if requests"
+    " waited, no limit of the machine explains it, and either the queue was deep enough for the"
+    " promise to apply or a limiter was seen at a lower rate."
 )
 _COUNTING = (
     "Seconds are differences of the daemon's counters between two scrapes, counted at the later"
@@ -257,7 +259,7 @@ def limit_text(limit: str) -> str:
         "bandwidth": "at the bandwidth you bought",
         "machine_iops": "at the IOPS of the machine",
         "machine_bandwidth": "at the bandwidth of the machine",
-        "unknown": "at an unknown limit",
+        "unknown": "at an unknown limit (not tested)",
     }.get(limit, limit)
 
 

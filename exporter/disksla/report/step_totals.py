@@ -1,7 +1,8 @@
 """Totals of steps: seconds by verdict and limit, compliance, and means of what was given.
 
 The time in which the promise was tested is that of the verdicts met, below and stalled, and that
-throttled by a limit other than the machine's, which is no evidence about the disk.
+throttled at a limit of the disk. Time at a limit of the machine is no evidence about the disk, and
+at an unknown limit it is not known whether the promise was kept.
 """
 
 import math
@@ -11,6 +12,7 @@ from disksla.prometheus import CounterName, Key, Step
 from disksla.report.document import GivenService, PeriodTotals
 from disksla.verdict import VERDICTS
 
+_OF_THE_DISK = ("iops", "bandwidth")
 _DIGITS = 6
 """Decimals of seconds: sums of binary fractions have an error after that."""
 
@@ -24,8 +26,8 @@ def totals_of(steps: Iterable[Step], period_s: float) -> PeriodTotals:
     }
     assessed_s = _rounded(verdict_seconds.values())
     noncompliant_s = _rounded((verdict_seconds["below"], verdict_seconds["stalled"]))
-    by_others = (each_s for limit, each_s in throttled.items() if not limit.startswith("machine_"))
-    proven_s = _rounded((verdict_seconds["met"], noncompliant_s, *by_others))
+    at_promise = (throttled.get(limit, 0.0) for limit in _OF_THE_DISK)
+    proven_s = _rounded((verdict_seconds["met"], noncompliant_s, *at_promise))
     return PeriodTotals(
         period_s=period_s,
         assessed_s=assessed_s,

@@ -287,4 +287,5 @@ def _ceiling(state: DetectorState, found: FoundLimiter | None) -> Ceiling | None
         return state.ceiling
     served = found.served
     iops = served.requests / served.seconds if found.is_certain else None
-    return Ceiling(found.throttle, iops, served.bytes / served.seconds, found.window_s)
+    before = None if state.ceiling is None else state.ceiling.last_iops
+    return Ceiling(found.throttle, iops, served.bytes / served.seconds, found.window_s, before)

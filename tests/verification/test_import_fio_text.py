@@ -207,7 +207,7 @@ def test_what_makes_requests_wait() -> None:
     assert parse_one("fio --name=a --fsync=1\n" + job() + result()).waits == "fsync=1"
     synced = result().replace(f"total={1000},0,0,0", "total=0,1000,0,1000")
     synced = synced.replace("  read:", "  write:")
-    assert parse_one(job(rw="randwrite") + synced).waits == "fsync"
+    assert parse_one(job(rw="randwrite") + synced).waits == "fsync=1"
     assert parse_one(job() + result()).waits == ""
 
 

@@ -352,7 +352,16 @@ def test_results_in_a_page_are_read(path: Path) -> None:
     assert parse_result(f"```\n{text}\n```\n") == parse_result(text)
 
 
+def test_a_text_that_another_program_keeps_in_a_line_is_read() -> None:
+    text = (Path(__file__).parent / "public" / "fio-2.1-mix.txt").read_text()
+    for line_end in (r"\n", r"\\n"):
+        kept = '{"stdout": "' + text.replace("\n", line_end) + '"}'
+        assert parse_result(kept)[0].measured == parse_result(text)[0].measured
+
+
 def test_a_message_names_what_stands_there() -> None:
+    with pytest.raises(DiskslaError, match="found '\\$ fio - x: "):
+        parse_result("$ fio - x: (groupid=0, jobs=1): err= 0")
     with pytest.raises(DiskslaError, match=r"as Python prints it; expected that of json\.dumps"):
         parse_result(str({"fio version": "fio-3.33", "jobs": []}))
     with pytest.raises(DiskslaError, match="found '<node-1> hostname=a"):

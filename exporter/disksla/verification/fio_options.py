@@ -5,7 +5,7 @@ Source: https://fio.readthedocs.io/en/latest/fio_doc.html.
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from disksla.errors import DiskslaError
 from disksla.fio import Pattern
@@ -13,16 +13,7 @@ from disksla.verification.places import is_device, places_of
 
 Options = dict[str, str]
 
-PATTERNS: dict[str, Pattern] = {
-    "read": "read",
-    "write": "write",
-    "randread": "randread",
-    "randwrite": "randwrite",
-    "rw": "rw",
-    "readwrite": "rw",
-    "randrw": "randrw",
-}
-"""Values of fio's option `rw`."""
+_PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 _SIZE = re.compile(r"(\d{1,15})(?:b|([kmg])(ib|[ib])?)?", re.IGNORECASE | re.ASCII)
 _EXPONENTS = {"k": 1, "m": 2, "g": 3}
 _BUFFERED = {"mmap", "splice"}
@@ -60,12 +51,12 @@ def pattern_of(options: Options) -> Pattern:
     """Return the order and direction of requests. Raise DiskslaError if they are not known."""
     if not options:
         raise DiskslaError("its requests are unknown: it has no 'job options'")
-    text = first(option(options, "rw", "readwrite", default="read"))
-    if "trim" in text:
-        raise DiskslaError("trims are not judged")
-    if text not in PATTERNS:
-        raise DiskslaError(f"its requests are unknown: found rw='{text[:40]}'")
-    return PATTERNS[text]
+    text = first(options.get("rw", options.get("readwrite", "read"))).replace("readwrite", "rw")
+    for pattern in _PATTERNS:
+        if pattern == text:
+            return pattern
+    unknown = f"its requests are unknown: found rw='{text[:40]}'"
+    raise DiskslaError("trims are not judged" if "trim" in text else unknown)
 
 
 def engine_of(options: Options) -> str:
@@ -133,11 +124,6 @@ def rate_iops(options: Options, direction: str | None, request_bytes: int) -> fl
 def places(options: Options) -> frozenset[str]:
     """Return the disks and directories in which a job has its files."""
     return places_of(options.get("filename", ""), options.get("directory", ""))
-
-
-def option(options: Options, *names: str, default: str) -> str:
-    """Return the value of an option that has several names."""
-    return next((options[name] for name in names if name in options), default)
 
 
 def count(options: Options, name: str, default: int) -> int:

@@ -43,7 +43,6 @@ from disksla.verification.measurement import (
 )
 from disksla.verification.places import UsedDisk, disks_used
 
-_LARGEST = 2**63
 _MOST_INFLIGHT_SHARE = 1.25
 """Requests in flight on average, of those that a job may have; more are of other jobs."""
 _LATE_SHARE = 0.1
@@ -147,7 +146,10 @@ def _measurement(version: str, name: str, job: Job) -> Measurement:
     options = job.options
     pattern, workers = pattern_of(options), _workers(job)
     result = _result(version, job.entries)
-    read, write = _with_latency(result.read), _with_latency(result.write)
+    read, write = (  # fio prints a latency of 0 if it did not measure it
+        msgspec.structs.replace(each, mean_latency_s=each.mean_latency_s or None)
+        for each in (result.read, result.write)
+    )
     if pattern in {"write", "randwrite"} and options.get("verify", "0") not in OFF:
         read = NOTHING  # at another time
     used = [name for name, each in (("read", read), ("write", write)) if each.requests]
@@ -196,11 +198,6 @@ def _sums_several_jobs(job: Job, load: Measurement, workers: int) -> bool:
     )
 
 
-def _with_latency(result: DirectionResult) -> DirectionResult:
-    """Return a result without the latency of 0 that fio prints if it did not measure it."""
-    return msgspec.structs.replace(result, mean_latency_s=result.mean_latency_s or None)
-
-
 def _request_bytes(read: DirectionResult, write: DirectionResult) -> int:
     """Return the mean size of the requests; a power of two, if it is one but for some requests."""
     mean = mean_request_bytes(read, write)
@@ -226,9 +223,5 @@ def _percentiles(entries: Sequence[Entry], direction: str) -> tuple[Percentile, 
     known = entries[0][direction]["clat_ns"].get("percentile") if len(entries) == 1 else None
     if not isinstance(known, dict):
         return ()
-    found = ((share, known.get(f"{100 * share:.6f}")) for share in SHOWN_SHARES)
-    return tuple(
-        Percentile(share, value / 1e9)
-        for share, value in found
-        if isinstance(value, int) and 0 <= value < _LARGEST
-    )
+    found = ((share, number(known.get(f"{100 * share:.6f}"))) for share in SHOWN_SHARES)
+    return tuple(Percentile(share, value / 1e9) for share, value in found if value > 0)

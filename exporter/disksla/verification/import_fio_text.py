@@ -78,11 +78,6 @@ class _Job(NamedTuple):
     engine: str
     depth: int
 
-    @property
-    def load(self) -> tuple[Pattern, tuple[int, ...], int]:
-        """What jobs must have in common to be the same load."""
-        return self.pattern, self.sizes, self.depth
-
 
 class _Run(NamedTuple):
     """One run of fio: what was printed before its jobs, its jobs, and their results."""
@@ -215,7 +210,7 @@ def _check(jobs: Sequence[re.Match[str]], results: Sequence[Result], options: Op
 
 def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) -> Measurement:
     count = sum(result.jobs for result in results)
-    loads = {job.load for job in jobs}
+    loads = set(jobs)
     if not count or (len(loads) != 1 and len(jobs) != count):
         raise DiskslaError(
             f"found {count} jobs of {len(loads)} kinds in its group, so their requests are"
@@ -229,7 +224,9 @@ def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) 
     request_bytes = mean_request_bytes(read, write)
     rate = _rate_iops(job, options, request_bytes)
     directness = {is_direct(options | {"ioengine": each.engine}) for each in jobs}
-    syncs = _SYNC_SHARE * syncs_in(results) > write.requests
+    options = options | {"ioengine": job.engine}
+    if _SYNC_SHARE * syncs_in(results) > write.requests:
+        options = {"fsync": "1"} | options
     return Measurement(
         name=name,
         tool="fio",
@@ -241,7 +238,7 @@ def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) 
         percentiles=percentiles(results[0]) if len(results) == 1 and not _is_mix(job) else (),
         rate_iops=None if rate is None else rate * count,
         is_direct=directness.pop() if len(directness) == 1 else False,
-        waits=waits_in(options | {"ioengine": job.engine}) or ("fsync" if syncs else ""),
+        waits=waits_in(options),
         is_paced=is_paced(options),
     )
 

@@ -27,6 +27,7 @@ _MOST_SHOWN = 60
 _TAG = re.compile(
     r"</?(?:html|head|body|div|p|pre|code|span|br|td|tr|table|a|b|i)\b[^<>]{0,500}>", re.IGNORECASE
 )
+_ESCAPED = re.compile(r"\\n +(?:read|write) ?: ?(?:IOPS|io)=")
 _FIO_JSON = re.compile(r'"fio version\\?" ?:')
 _PREFIX = re.compile(
     r"^[ \t]*([^\s{\"][^{\"\n]{0,80}?)[ \t]*"
@@ -61,13 +62,15 @@ def parse_result(text: str) -> tuple[Measurement, ...]:
         text = decode_text(quopri.decodestring(text.encode(errors="replace")))
     if "<Results>" not in text and _TAG.search(text):
         text = html.unescape(_TAG.sub("", text))
+    if _ESCAPED.search(text):  # as other programs keep a text of several lines
+        text = re.sub(r"\\+n", "\n", text)
     text = _without_prefix(text)
     if is_diskspd(text):
         return parse_diskspd(text)
     if _FIO_JSON.search(text):
         return parse_fio_jobs(text)
-    if is_fio_text(text):
-        return parse_fio_text(text)
+    if is_fio_text(text) and (found := parse_fio_text(text)):
+        return found
     if "'fio version'" in text:
         raise DiskslaError("found JSON of fio as Python prints it; expected that of json.dumps")
     beginning = " ".join(text.split())[:_MOST_SHOWN]

@@ -426,6 +426,7 @@ def grouped(**changes: Any) -> str:
     [
         (grouped(), False),
         (grouped(mean_s=1.0), True),
+        (with_options({"rw": "randwrite"}, grouped()), True),
         (grouped(job_runtime=2000), True),
         (with_options({"ramp_time": "1s"}, grouped(job_runtime=2000)), False),
         (with_options({"ioengine": "psync"}, grouped(mean_s=0.0007)), True),
@@ -536,7 +537,7 @@ def test_document_that_is_cut_off_is_named() -> None:
     assert "cut off" in cut.problem
     with pytest.raises(DiskslaError, match="invalid JSON of fio: it is cut off"):
         parse_fio_jobs(BUFFERED_AT_RATE[:-100])
-    with pytest.raises(DiskslaError, match="Expecting property name .*: line"):
+    with pytest.raises(DiskslaError, match=r"Expecting property name .*: line"):
         parse_fio_jobs(BUFFERED_AT_RATE.replace('"groupid"', '1 "groupid"', 1))
 
 

@@ -360,8 +360,10 @@ def test_a_text_that_another_program_keeps_in_a_line_is_read() -> None:
 
 
 def test_a_message_names_what_stands_there() -> None:
-    with pytest.raises(DiskslaError, match="found '\\$ fio - x: "):
-        parse_result("$ fio - x: (groupid=0, jobs=1): err= 0")
+    sizes = "(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B"
+    line = f"a: (g=0): rw=read, bs={sizes}, ioengine=libaio, iodepth=4"
+    with pytest.raises(DiskslaError, match=r"found 'a: \(g=0\): rw=read"):
+        parse_result(f"{line} a: (groupid=0, jobs=1): err= 0")
     with pytest.raises(DiskslaError, match=r"as Python prints it; expected that of json\.dumps"):
         parse_result(str({"fio version": "fio-3.33", "jobs": []}))
     with pytest.raises(DiskslaError, match="found '<node-1> hostname=a"):

@@ -156,6 +156,8 @@ def _measurement(version: str, name: str, job: Job) -> Measurement:
     if len(used) > 1:  # a mix, or the sum of a group, with the options of its last job
         pattern = "randrw" if pattern.startswith("rand") else "rw"
     direction = used[0] if len(used) == 1 and pattern not in {"rw", "randrw"} else None
+    if direction is not None and direction not in pattern:
+        raise DiskslaError(_SUMS_JOBS)
     request_bytes = _request_bytes(read, write)
     rate = rate_iops(options, direction, request_bytes)
     measured = add_up((read, write))

@@ -349,6 +349,8 @@ def test_results_in_a_page_are_read(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     page = f"<html><body>\n<pre><code>\n{html.escape(text)}\n</code></pre></body></html>"
     assert parse_result(page) == parse_result(text)
+    lines = "".join(f"<span>{html.escape(line)}</span><br>" for line in text.splitlines())
+    assert parse_result(f"<div>{lines}</div>") == parse_result(text)
     assert parse_result(f"```\n{text}\n```\n") == parse_result(text)
 
 

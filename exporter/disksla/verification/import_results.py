@@ -25,7 +25,8 @@ LARGEST_BYTES = 64 * 1024**2
 """Size limit of an imported file, far above any real result."""
 _MOST_SHOWN = 60
 _TAG = re.compile(
-    r"</?(?:html|head|body|div|p|pre|code|span|br|td|tr|table|a|b|i)\b[^<>]{0,500}>", re.IGNORECASE
+    r"</?(?:(html|head|body|div|p|pre|br|td|tr|table)|code|span|a|b|i)\b[^<>]{0,500}>",
+    re.IGNORECASE,
 )
 _ESCAPED = re.compile(r"\\n +(?:read|write) ?: ?(?:IOPS|io)=")
 _FIO_JSON = re.compile(r'"fio version\\?" ?:')
@@ -61,7 +62,7 @@ def parse_result(text: str) -> tuple[Measurement, ...]:
     if "(groupid=3D" in text:  # a mail as it was sent, in quoted-printable
         text = decode_text(quopri.decodestring(text.encode(errors="replace")))
     if "<Results>" not in text and _TAG.search(text):
-        text = html.unescape(_TAG.sub("", text))
+        text = html.unescape(_TAG.sub(lambda tag: "\n" if tag[1] else "", text))
     if _ESCAPED.search(text):  # as other programs keep a text of several lines
         text = re.sub(r"\\+n", "\n", text)
     text = _without_prefix(text)

@@ -70,6 +70,13 @@ def test_type_is_that_of_the_catalogue_or_as_the_api_spells_it(keys: str, terms:
     assert file.entries[0].terms == terms
 
 
+def test_zero_is_no_provisioned_value() -> None:
+    """Terraform has `provisioned_iops = 0` where a type has none."""
+    text = "disks: [{match: {device: vda}, terms: gcp.pd-ssd, iops: 0, bandwidth: 0MiB/s}]"
+    (entry,) = file_of(text).entries
+    assert (entry.terms, entry.iops, entry.bytes_per_second) == ("gcp.pd-ssd", None, None)
+
+
 def test_type_without_provider_is_kept() -> None:
     assert file_of("disks: [{match: {device: vda}, api_type: gp3}]").entries[0].terms == "gp3"
 

@@ -25,6 +25,18 @@ def test_disks_without_numbers_may_be_alone_or_before_another() -> None:
     assert parse_io_stat(text) == {"254:0": Amounts(1, 2, 3, 4), "8:0": Amounts()}
 
 
+def test_an_odd_line_costs_the_line_only() -> None:
+    """A path of NVMe has no name of its own, so the kernel prints (unknown)."""
+    nameless = "(unknown) rbytes=9 rios=7\n"
+    for odd in (nameless, "vda rbytes=1\n", "254:16 rbytes=x\n"):
+        assert parse_io_stat(f"{odd}254:0 rbytes=1 wbytes=2 rios=3 wios=4\n") == {
+            "254:0": Amounts(1, 2, 3, 4)
+        }
+    assert parse_io_stat(nameless) == {}
+    limits = parse_io_max("(unknown) rbps=1 wbps=max riops=max wiops=max\n254:0 wiops=50\n")
+    assert limits == {"254:0": Amounts(inf, inf, inf, 50)}
+
+
 @pytest.mark.parametrize("text", ["vda rbytes=1\n", "254:0 rbytes=x\n", "254:0 garbage\n"])
 def test_other_text_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"found|invalid literal"):
@@ -35,5 +47,5 @@ def test_limits_by_disk() -> None:
     text = "254:0 rbps=max wbps=1048576 riops=max wiops=50\n"
     assert parse_io_max(text) == {"254:0": Amounts(inf, 1048576, inf, 50)}
     assert parse_io_max("") == {}
-    with pytest.raises(ValueError, match="could not convert"):
+    with pytest.raises(ValueError, match="expected a disk"):
         parse_io_max("254:0 wiops=many\n")

@@ -150,7 +150,10 @@ def values(disk: CloudDisk | None) -> tuple[Any, ...] | None:
         ),
         (EBS, {"Type": "io2", "IOPS": "9000"}, ("aws", "io2", 9000, None)),
         (EBS, {"type": "io1", "iopsPerGB": "10"}, ("aws", "io1", 5000, None)),
-        (EBS, {"type": "io1", "iopsPerGB": "1000"}, None),
+        # At most 50 per GiB, of io2 500: newer versions of the driver order up to 1000.
+        (EBS, {"type": "io1", "iopsPerGB": "1000"}, ("aws", "io1", 25_000, None)),
+        (EBS, {"type": "io1", "iops": "30000"}, ("aws", "io1", 25_000, None)),
+        (EBS, {"type": "io2", "iopsPerGB": "600"}, None),
         (EBS, {"type": "io1", "iopsPerGB": "many"}, None),
         (EBS, {"type": "gp3", "iopsPerGB": "1"}, None),
         (EBS, {"type": "io2"}, None),
@@ -159,6 +162,7 @@ def values(disk: CloudDisk | None) -> tuple[Any, ...] | None:
         (EBS, {"type": "a b"}, None),
         (PD, {}, ("gcp", "pd-standard", None, None)),
         (PD, {"type": "pd-ssd"}, ("gcp", "pd-ssd", None, None)),
+        (PD, {"type": "dynamic", "pd-type": "pd-ssd", "hyperdisk-type": "hyperdisk-new"}, None),
         (
             PD,
             {

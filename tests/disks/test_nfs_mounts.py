@@ -19,7 +19,7 @@ def names(*mounts: Mount) -> list[str]:
 
 
 def test_the_name_is_what_was_mounted() -> None:
-    (disk,) = nfs_disks([mount("fs1.example:/export"), mount("/dev/vda1", kind="ext4")])
+    (disk,) = nfs_disks([mount("fs1.example:/export"), mount("/dev/vda1", "/", kind="ext4")])
     assert (disk.name, disk.kind, disk.size_bytes) == ("fs1.example:/export", "nfs", 0)
     assert (disk.major, disk.minor) == (0, 50)
     assert disk.mount_points == disk.file_system_mounts == ("/data",)
@@ -31,6 +31,17 @@ def test_mounts_of_one_superblock_are_one_disk() -> None:
         mount("fs1:/export/deep", "/deep", root="/deep"),
         mount("fs1:/export", "/data"),
     ) == ["fs1:/export"]
+
+
+def test_a_mount_below_another_is_none() -> None:
+    lower, upper = mount("fs1:/export", minor=50), mount("fs1:/export", minor=51)
+    (disk,) = nfs_disks([lower, upper])
+    assert (disk.name, disk.minor) == ("fs1:/export", 51)
+    assert names(lower, mount("/dev/vdb", kind="ext4")) == []
+    assert names(lower, mount("fs1:/export", "/also"), upper) == [
+        "fs1:/export@/also",
+        "fs1:/export@/data",
+    ]
 
 
 def test_another_version_of_the_protocol_is_another_superblock() -> None:

@@ -186,7 +186,6 @@ def test_what_is_returned_is_of_all_mounts_of_the_connections() -> None:
         GOOD.replace("8192 4096 2 1", "8192"),
         GOOD.replace("READ:", "REED:"),
         GOOD.replace("4300 100 0 2 2 0", "4300"),
-        GOOD.replace("5 4 0 5 0 2 0 0", "x"),
         GOOD.replace("8192", str(2**63)),
         HEAD,
     ],
@@ -196,6 +195,19 @@ def test_one_bad_mount_is_a_problem_and_the_others_are_read(bad: str) -> None:
     found = parse_mountstats(text, {"/data": "bad", "/other": "good"})
     assert list(found.readings) == ["good"]
     assert list(found.problems) == ["bad"]
+
+
+def test_the_upper_of_two_mounts_at_a_point_counts() -> None:
+    upper = GOOD.replace("READ: 2 ", "READ: 640 ").replace("5 4 0 5", "7 6 0 7")
+    assert upper != GOOD
+    found = parse_mountstats(GOOD + upper, {"/data": "a"})
+    assert found.readings["a"].reads == 640
+    assert parse_mountstats(upper + GOOD, {"/data": "a"}).readings["a"].reads == 2
+
+
+def test_an_odd_line_of_a_connection_costs_the_line_only() -> None:
+    found = parse_mountstats(GOOD.replace("5 4 0 5 0 2 0 0", "x"), {"/data": "a"})
+    assert (found.readings["a"].reads, found.readings["a"].on_wire) == (2, 0)
 
 
 def test_what_is_no_nfs_mount_and_what_is_not_asked_for_is_skipped() -> None:

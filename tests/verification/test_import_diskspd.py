@@ -288,9 +288,10 @@ BILLION_LAUGHS = (
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (BILLION_LAUGHS, "a declaration"),
-        ("<Results>", "invalid XML"),
-        ("<html></html>", "found XML element <html>"),
+        (BILLION_LAUGHS, "invalid XML: undefined entity"),
+        ("<Results><!DOCTYPE r></Results>", "a declaration"),
+        ("<Results>", "it is cut off: found no </Results>"),
+        ("<Results><a></Results>", "invalid XML"),
         ("<Results></Results>", "found 0 timespans and 0 results"),
         (XML.replace("<BlockSize>4096</BlockSize>", ""), "found <Target> without <BlockSize>"),
         (

@@ -87,15 +87,12 @@ def test_buffered_job_at_a_fixed_rate() -> None:
     ("options", "expected"),
     [
         ({"bs": "1m"}, {"request_bytes": MIB}),
-        ({"bs": "4096"}, {"request_bytes": 4 * KIB}),
-        ({"bs": "16Ki"}, {"request_bytes": 16 * KIB}),
-        ({"bs": "4096B"}, {"request_bytes": 4 * KIB}),
         ({"bs": "16KiB"}, {"request_bytes": 16000}),
-        ({"bs": "16KiB", "kb_base": "1000"}, {"request_bytes": 16 * KIB}),
-        ({"bs": "16k", "kb_base": "1000"}, {"request_bytes": 16000}),
-        ({"bs": "8k,16k"}, {"request_bytes": 8 * KIB}),
-        ({"bs": None, "blocksize": "8k"}, {"request_bytes": 8 * KIB}),
-        ({"bs": None}, {"request_bytes": 4 * KIB}),
+        ({"rate_iops": None, "rate": "16Ki"}, {"rate_iops": 4.0}),
+        ({"rate_iops": None, "rate": "4096B"}, {"rate_iops": 1.0}),
+        ({"rate_iops": None, "rate": "8192KiB"}, {"rate_iops": 2000.0}),
+        ({"rate_iops": None, "rate": "8KiB", "kb_base": "1000"}, {"rate_iops": 2.0}),
+        ({"rate_iops": None, "rate": "512k", "kb_base": "1000"}, {"rate_iops": 125.0}),
         ({"rw": None, "readwrite": "randread:4"}, {"pattern": "randread"}),
         ({"rw": "randrw"}, {"pattern": "randrw"}),
         ({"rw": "randrw", "rate_iops": "100,50"}, {"rate_iops": 150.0}),
@@ -216,8 +213,8 @@ def test_incomplete_result_is_rejected(text: str, message: str) -> None:
         (with_options({"rw": "trimwrite"}), "trims are not judged"),
         (with_options({"rw": "copy"}), "its requests are unknown: found rw='copy'"),
         (with_options(dict.fromkeys(ALL_OPTIONS)), "its requests are unknown"),
-        (with_options({"bs": "big"}), "found 'big'; expected a size such as 4k"),
-        (with_options({"bs": "0"}), "found '0'; expected a size"),
+        (with_options({"rate_iops": None, "rate": "big"}), "found 'big'; expected a size"),
+        (with_options({"rate_iops": None, "rate": ",0,"}), ""),
         (with_options({"iodepth": "deep"}), "found iodepth='deep'; expected a number"),
         (with_options({"numjobs": "3"}, CLONES), "found 8 results of 3 clones"),
         (with_options({}, error=5), "EIO"),
@@ -249,31 +246,47 @@ def test_one_job_that_cannot_be_judged_does_not_cost_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "inflight"),
+    ("options", "inflight", "waits"),
     [
-        # The C library sends requests to one file one after another, with 20 threads at most.
-        ({"ioengine": "posixaio"}, 1),
-        ({"ioengine": "posixaio", "filename": "/srv/a:/srv/b:/srv/a"}, 2),
-        ({"ioengine": "posixaio", "filename": None, "nrfiles": "8"}, 8),
-        ({"ioengine": "posixaio", "filename": None, "nrfiles": "99"}, 20),
-        ({"ioengine": "sg", "filename": "/dev/sdb"}, 1),
-        ({"ioengine": "pvsync2"}, 1),
-        ({"ioengine": "windowsaio"}, 32),
-        ({"ioengine": "libaio,userspace_reap"}, 32),
-        # A queue that drains before it is filled again.
-        ({"iodepth_low": "8"}, 9),
-        ({"iodepth_low": "64"}, 32),
-        ({"iodepth_batch_complete": "32"}, 1),
-        ({"iodepth_batch_complete_min": "9"}, 24),
-        ({"iodepth_batch_complete_min": "0"}, 32),
-        ({"iodepth_batch_complete_max": "32"}, 32),
-        ({"iodepth_batch": "17"}, 16),
-        ({"iodepth_batch_submit": "99"}, 1),
+        ({"ioengine": "posixaio"}, 32, "ioengine=posixaio"),
+        ({"ioengine": "sg", "filename": "/dev/sdb"}, 1, ""),
+        ({"ioengine": "pvsync2", "fsync": "1"}, 1, ""),
+        ({"ioengine": "windowsaio"}, 32, ""),
+        ({"ioengine": "libaio,userspace_reap"}, 32, ""),
+        ({"fsync": "1"}, 32, "fsync=1"),
+        ({"fdatasync": "8"}, 32, "fdatasync=8"),
+        ({"fsync": "0", "sync": "none"}, 32, ""),
+        ({"sync": "dsync"}, 32, "sync=dsync"),
+        ({"iodepth_low": "8"}, 32, "iodepth_low=8"),
+        ({"iodepth_batch_complete_min": "9"}, 32, "iodepth_batch_complete_min=9"),
+        ({"iodepth_batch_complete": "1"}, 32, ""),
+        # These do not let the queue drain.
+        ({"iodepth_batch_submit": "32", "iodepth_batch_complete_max": "32"}, 32, ""),
     ],
 )
-def test_depth_is_that_of_the_disk(options: Options, inflight: int) -> None:
+def test_options_that_make_requests_wait(options: Options, inflight: int, waits: str) -> None:
     measurement = parse_one(with_options(options))
-    assert (measurement.inflight, measurement.problem) == (inflight, "")
+    assert (measurement.inflight, measurement.waits, measurement.problem) == (inflight, waits, "")
+
+
+def counted(**counts: float) -> float | None:
+    """Return what was in flight of 2911 reads in 1.001 s, as a disk counted."""
+    requests = json.loads(BUFFERED_AT_RATE)["jobs"][0]["read"]["total_ios"]
+    text = with_disks(BUFFERED_AT_RATE, "vdb", **{"read_ios": requests} | counts)
+    return parse_one(text).counted_inflight
+
+
+def test_the_disk_says_what_was_in_flight() -> None:
+    assert counted(read_ticks=16_016) == pytest.approx(16)
+    # Twice as many: a ramp, or parts of large requests. The load has its share.
+    assert counted(read_ticks=32_032, read_merges=2911) == pytest.approx(16, rel=0.01)
+    assert counted(read_ios=2000, read_merges=911, read_ticks=8008) == pytest.approx(8)
+    assert counted(read_ios=2000, read_ticks=8008) is None  # others counted the rest
+    assert counted() is None
+    both = with_disks(BUFFERED_AT_RATE, "vdb", "vdc", read_ios=9000, read_ticks=9)
+    assert parse_one(both).counted_inflight is None
+    loads = parse_fio_jobs(with_disks(TWO_JOBS, "vdb", read_ios=10**6, read_ticks=10**6))
+    assert [load.counted_inflight for load in loads] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -412,21 +425,66 @@ def grouped(**changes: Any) -> str:
     ("text", "is_sum"),
     [
         (grouped(), False),
-        (grouped(write_ios=9), True),
         (grouped(mean_s=1.0), True),
-        (grouped(request_bytes=6 * KIB), True),
-        (grouped(job_runtime=20_000, elapsed=11), True),
+        (with_options({"rw": "randwrite"}, grouped()), True),
+        (grouped(job_runtime=2000), True),
+        (with_options({"ramp_time": "1s"}, grouped(job_runtime=2000)), False),
         (with_options({"ioengine": "psync"}, grouped(mean_s=0.0007)), True),
         (with_options({"ioengine": "psync"}, grouped(mean_s=0.0003)), False),
-        (grouped(job_runtime=10_000, elapsed=11), False),
+        (grouped(job_runtime=1200), False),
         (with_options({"verify": "crc32c", "rw": "randwrite"}, grouped(write_ios=9)), False),
-        (with_options({"bssplit": "4k/50:8k/50"}, grouped(request_bytes=6 * KIB)), False),
-        (with_options({"numjobs": "2"}, grouped(job_runtime=20_000, elapsed=11)), False),
+        (with_options({"numjobs": "2"}, grouped(job_runtime=2000)), False),
+        (with_options({"verify": "crc32c"}, grouped(job_runtime=2000)), False),
     ],
 )
 def test_entry_that_sums_several_jobs_is_not_judged(text: str, is_sum: bool) -> None:
     """With group_reporting an entry has the options of its last job only."""
     assert ("sums more jobs" in parse_one(text).problem) is is_sum
+
+
+def test_what_was_done_is_judged_and_not_what_the_options_say() -> None:
+    """A group of a reader and a writer has the options of one of them."""
+    mix = parse_one(grouped(write_ios=9))
+    assert (mix.pattern, mix.problem, mix.write.requests) == ("randrw", "", 9)
+    verified = with_options({"verify": "crc32c", "rw": "randwrite"}, grouped(write_ios=9))
+    assert (parse_one(verified).pattern, parse_one(verified).read.requests) == ("randwrite", 0)
+    assert parse_one(grouped(request_bytes=6 * KIB)).request_bytes == 6 * KIB
+    assert parse_one(grouped(request_bytes=4100)).request_bytes == 4 * KIB
+
+
+def in_turn(**options: str) -> str:
+    """Return two jobs of a group, of which the second has more options."""
+    document = json.loads(TWO_JOBS)
+    document["jobs"][1]["groupid"] = document["jobs"][0]["groupid"]
+    document["jobs"][1]["job options"] |= options
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_load"),
+    [
+        ({}, True),
+        ({"wait_for": "randread"}, False),
+        ({"startdelay": "10"}, False),
+        ({"startdelay": "5s"}, False),
+        ({"startdelay": "500ms"}, True),
+    ],
+)
+def test_jobs_that_follow_each_other_are_not_added(options: dict[str, str], is_load: bool) -> None:
+    problem = parse_one(in_turn(**options)).problem
+    assert problem == (
+        ""
+        if is_load
+        else "its jobs did not run at the same time (wait_for, startdelay); use stonewall"
+    )
+
+
+@pytest.mark.parametrize(("second_ms", "is_load"), [(1000, True), (10_500, False)])
+def test_the_time_at_which_a_job_began_decides(second_ms: int, is_load: bool) -> None:
+    document = json.loads(in_turn(wait_for="randread"))
+    for job, start_ms in zip(document["jobs"], (500, second_ms), strict=True):
+        job["job_start"] = start_ms
+    assert (parse_one(json.dumps(document)).problem == "") is is_load
 
 
 def test_clones_without_their_number() -> None:
@@ -477,8 +535,14 @@ def test_document_that_is_cut_off_is_named() -> None:
     last, cut = parse_fio_jobs(states[:-100])
     assert last.measured.requests == 118_000
     assert "cut off" in cut.problem
-    with pytest.raises(DiskslaError, match="; it may be cut off"):
+    with pytest.raises(DiskslaError, match="invalid JSON of fio: it is cut off"):
         parse_fio_jobs(BUFFERED_AT_RATE[:-100])
+    with pytest.raises(DiskslaError, match=r"Expecting property name .*: line"):
+        parse_fio_jobs(BUFFERED_AT_RATE.replace('"groupid"', '1 "groupid"', 1))
+
+
+def test_output_that_another_program_keeps_as_a_text() -> None:
+    assert parse_fio_jobs(json.dumps({"stdout": TWO_JOBS})) == parse_fio_jobs(TWO_JOBS)
 
 
 @pytest.mark.parametrize("separator", ["\n", " \n\n", "\nfio: a note\n"])

@@ -151,7 +151,7 @@ def test_each_command_starts_a_run() -> None:
         (job(sizes="(R) big") + result(), "its requests are unknown"),
         (result(), "its requests are unknown"),
         (job() + "...\n" + job(depth="2") + result(jobs=5), "found 5 jobs of 2 kinds"),
-        (job() + result().replace("issued", "done"), "found no number of requests"),
+        (job() + result().replace("issued", "done"), "found no line that begins 'issued'"),
         (job() + result().replace("10000msec", "0msec"), "a runtime of 0 ms"),
         (
             job(sizes="(R) 4096B-64.0KiB, (W) 4096B-64.0KiB")
@@ -202,10 +202,29 @@ def test_job_without_a_filename_uses_the_device_of_its_name() -> None:
     assert parse_one(text).targets == ("/dev/vdb", "/dev/vdc")
 
 
-def test_posixaio_has_one_in_flight_for_each_file() -> None:
-    assert parse_one(job(engine="posixaio") + "...\n" + result(jobs=4)).inflight == 4
-    files = "fio --name=a --filename=/a/b:/a/c\n"
-    assert parse_one(files + job(engine="posixaio") + result()).inflight == 2
+def test_what_makes_requests_wait() -> None:
+    assert parse_one(job(engine="posixaio") + result()).waits == "ioengine=posixaio"
+    assert parse_one("fio --name=a --fsync=1\n" + job() + result()).waits == "fsync=1"
+    synced = result().replace(f"total={1000},0,0,0", "total=0,1000,0,1000")
+    synced = synced.replace("  read:", "  write:")
+    assert parse_one(job(rw="randwrite") + synced).waits == "fsync=1"
+    assert parse_one(job() + result()).waits == ""
+
+
+def test_jobs_that_follow_each_other_are_not_added() -> None:
+    text = "[one]\n[two]\nwait_for=one\n" + job("one") + job("two") + result("one")
+    assert "did not run at the same time" in parse_one(text + result("two")).problem
+    assert parse_one("startdelay=5\n" + job() + result()).problem == ""
+
+
+def test_the_disk_says_what_was_in_flight() -> None:
+    disk = "  vdb: ios={}/0, merge=0/0, ticks=80000/0, in_queue=80000, util=99.00%\n"
+    text = job() + result() + STATS
+    assert parse_one(text + disk.format(1000)).counted_inflight == pytest.approx(8)
+    newer = disk.format(1000).replace("merge", "sectors=8000/0, merge")
+    assert parse_one(text + newer).counted_inflight == pytest.approx(8)
+    assert parse_one(text + disk.format(899)).counted_inflight is None
+    assert parse_one(text).counted_inflight is None
 
 
 def test_lines_that_a_mail_program_broke_are_read() -> None:

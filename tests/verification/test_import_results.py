@@ -1,7 +1,9 @@
 """Imported measurements: the test that each is judged by, or why it is not judged."""
 
 import contextlib
+import html
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -150,15 +152,16 @@ def test_bandwidth_limit_applies_to_large_requests() -> None:
     ("latency_s", "iops", "verdict"),
     [
         (0.001, 40_000.0, "untested"),
-        (0.001, 39_000.0, "untested"),
-        (0.001, 38_000.0, "fail"),
-        (None, 40_000.0, "fail"),
+        (0.001, 20_000.0, "untested"),
+        (0.001, 49_000.0, "pass"),
+        (0.0008, 38_000.0, "fail"),
+        (None, 40_000.0, "untested"),
     ],
 )
-def test_a_queue_allows_no_more_than_the_stated_latency(
+def test_the_depth_that_a_promise_needs_grows_with_it(
     latency_s: float | None, iops: float, verdict: str
 ) -> None:
-    """50,000 IOPS are promised; 40 in flight at 1 ms are 40,000."""
+    """50,000 IOPS are promised, at 1 ms where no latency is stated: 50 in flight."""
     limits = custom_limits(SumTerms(iops=50_000.0, latency_s=latency_s))
     suite = make_suite("terms", limits, TOLERANCE)
     load = measurement("randrw", inflight=40, iops=iops, write_share=0.5)
@@ -172,6 +175,46 @@ def test_failure_at_a_limit_of_the_machine_is_untested() -> None:
     results, _ = judge_imported(SUITE, LIMITS, (load,), TOLERANCE, (machine,))
     assert results[-1].verdict == "untested"
     assert "only 600 such IOPS" in results[-1].reason
+
+
+def test_rate_far_above_the_limit_is_of_another_disk() -> None:
+    """A cache, for example of ZFS, which accepts direct I/O."""
+    assert verdicts(measurement(iops=2900.0)) == {"randread-4k": "pass"}
+    (result,) = judged(measurement(iops=32_000.0)).values()
+    assert (result.verdict, result.reason[:18]) == ("untested", "32 times the limit")
+
+
+def test_what_was_in_flight_at_the_disk_decides() -> None:
+    def load(**changes: Any) -> Measurement:
+        return msgspec.structs.replace(measurement(iops=700.0), **changes)
+
+    synced = load(waits="fsync=1")
+    assert verdicts(load(counted_inflight=1.0)) == {"randread-4k": "untested"}
+    assert judged(load(counted_inflight=1.0))["randread-4k"].reason == (
+        "only 1 in flight at the disk on average; the promise needs 32"
+    )
+    assert verdicts(synced) == {"randread-4k": "untested"}
+    assert "(fsync=1)" in judged(synced)["randread-4k"].reason
+    assert verdicts(load(waits="fsync=1", counted_inflight=31.0)) == {"randread-4k": "fail"}
+    assert verdicts(load(inflight=8, counted_inflight=40.0)) == {"randread-4k-q8": "fail"}
+
+
+def test_load_within_one_allocation_unit_is_untested() -> None:
+    limits = derive_limits(load_catalog()["yandex.network-ssd"], 256 * GIB)
+    suite = make_suite("yandex", limits, TOLERANCE)
+    assert limits.one_unit is not None
+    most = effective_iops(
+        msgspec.structs.replace(limits, promise_charges=limits.one_unit.promise_charges),
+        4 * KIB,
+        0.0,
+    )
+    assert most is not None
+    found = [
+        judge_imported(suite, limits, (measurement(iops=share * most.promise),), TOLERANCE)[0][-1]
+        for share in (1.0, 0.5)
+    ]
+    assert [each.verdict for each in found] == ["untested", "fail"]
+    assert "each allocation unit of 32 GiB has its own limit" in found[0].reason
 
 
 def test_worst_of_several_measurements_counts() -> None:
@@ -287,12 +330,46 @@ def test_encodings_of_windows_are_decoded(path: Path, encoding: str) -> None:
     assert parse_result(decode_text(data)) == parse_result(path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("quote", ["> ", ">", "> > ", ">> "])
+@pytest.mark.parametrize(
+    "quote",
+    [
+        *("> ", ">", "> > ", ">> ", "# ", "// ", " * ", "| ", "<node-1> ", "[pod/fio-1/fio] "),
+        *("2026-11-28T14:00:07.123456789Z ", "fio-1  | ", "Nov 28 14:00:07 host fio[4217]: "),
+    ],
+)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_results_quoted_in_a_mail_are_read(path: Path, quote: str) -> None:
     text = path.read_text(encoding="utf-8")
     quoted = "".join(f"{quote}{line}\n" for line in text.splitlines())
     assert parse_result(quoted) == parse_result(text)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_results_in_a_page_are_read(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    page = f"<html><body>\n<pre><code>\n{html.escape(text)}\n</code></pre></body></html>"
+    assert parse_result(page) == parse_result(text)
+    lines = "".join(f"<span>{html.escape(line)}</span><br>" for line in text.splitlines())
+    assert parse_result(f"<div>{lines}</div>") == parse_result(text)
+    assert parse_result(f"```\n{text}\n```\n") == parse_result(text)
+
+
+def test_a_text_that_another_program_keeps_in_a_line_is_read() -> None:
+    text = (Path(__file__).parent / "public" / "fio-2.1-mix.txt").read_text()
+    for line_end in (r"\n", r"\\n"):
+        kept = '{"stdout": "' + text.replace("\n", line_end) + '"}'
+        assert parse_result(kept)[0].measured == parse_result(text)[0].measured
+
+
+def test_a_message_names_what_stands_there() -> None:
+    sizes = "(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B"
+    line = f"a: (g=0): rw=read, bs={sizes}, ioengine=libaio, iodepth=4"
+    with pytest.raises(DiskslaError, match=r"found 'a: \(g=0\): rw=read"):
+        parse_result(f"{line} a: (groupid=0, jobs=1): err= 0")
+    with pytest.raises(DiskslaError, match=r"as Python prints it; expected that of json\.dumps"):
+        parse_result(str({"fio version": "fio-3.33", "jobs": []}))
+    with pytest.raises(DiskslaError, match="found '<node-1> hostname=a"):
+        parse_result("<node-1> hostname=a, be=0, 64-bit, os=Linux")
 
 
 def test_big_endian_utf16_is_decoded() -> None:

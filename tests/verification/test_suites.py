@@ -117,6 +117,21 @@ def test_yandex_suite_has_the_six_examples_of_its_page() -> None:
     assert suite.file_bytes == GIB
 
 
+@pytest.mark.parametrize(
+    ("latency_s", "inflight"), [(None, 100), (0.001, 100), (0.0002, 32), (0.004, 400)]
+)
+def test_tests_of_a_fast_disk_have_the_depth_that_it_needs(
+    latency_s: float | None, inflight: int
+) -> None:
+    """Little's law; with 32 in flight, 100,000 IOPS would need 0.32 ms."""
+    limits = custom_limits(SumTerms(iops=100_000.0, latency_s=latency_s))
+    tests = by_test(make_suite("terms", limits, TOLERANCE))
+    assert tests["randread-4k"].inflight == tests["randwrite-4k"].inflight == inflight
+    assert tests["latency-randread-4k"].inflight == inflight
+    eight = by_test(make_suite("yandex", limits, TOLERANCE))["randread-4k"]
+    assert (eight.queue_depth, eight.workers) == (max(16, inflight // 8), 8)
+
+
 def test_yandex_requires_its_published_formula() -> None:
     amounts = required(catalog_suite("yandex.network-hdd", 256 * GIB))
     small = 1 / (1 / 300 + 4 * KIB / (30 * MIB))

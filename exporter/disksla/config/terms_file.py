@@ -15,7 +15,8 @@ from disksla.config.fields import CATALOG_ID
 from disksla.config.settings import DiskEntry, DiskValues, Strict
 from disksla.errors import ExchangeReason
 from disksla.limits import TERMS_SOURCES, Catalog, TermsSource
-from disksla.schema import FieldType, Text, duration
+from disksla.schema import FieldType, Text, duration, rate
+from disksla.units import parse_bandwidth_bytes_per_second
 
 
 def _parse_time(text: str) -> float:
@@ -32,12 +33,18 @@ _TIME = "a time with its zone such as 2026-08-21T10:30:00Z"
 Time = Annotated[float, FieldType(_TIME, _parse_time)]
 """Seconds since 1970."""
 _Source = Literal["file", "api", "metadata"]
+_BANDWIDTH = FieldType("a bandwidth such as 25MB/s or 240MiB/s", parse_bandwidth_bytes_per_second)
 _ApiType = Annotated[str, CATALOG_ID]
 
 
 class _Entry(DiskValues, frozen=True):
     """The terms of the matching disks, or the provider's name of their type."""
 
+    iops: Annotated[float, rate(0, 10**9)] | None = None
+    """0 for none, as Terraform writes it; so for bandwidth."""
+    bytes_per_second: Annotated[float, _BANDWIDTH] | None = msgspec.field(
+        default=None, name="bandwidth"
+    )
     terms: Annotated[str, CATALOG_ID] | CustomTerms | None = None
     provider: Text | None = None
     """The provider of the type; None for that of the file."""
@@ -158,5 +165,6 @@ def _entry(entry: _Entry, provider: str | None, catalog: Catalog) -> DiskEntry:
         row = catalog.find(terms)
         terms = terms if row is None else row.id
     values = msgspec.structs.asdict(entry)
+    values |= {name: values[name] or None for name in ("iops", "bytes_per_second")}
     del values["provider"], values["api_type"]
     return DiskEntry(**values | {"terms": terms})

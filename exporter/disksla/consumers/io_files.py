@@ -1,13 +1,16 @@
 """The texts of `io.stat` and `io.max` (Documentation/admin-guide/cgroup-v2.rst), parsed."""
 
+import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from disksla.consumers.consumption import Kind
 
 _NUMBER = re.compile(r"\d+:\d+")
 """Major and minor number of a disk."""
+_NAMELESS = "(unknown)"
+"""In place of them, for a disk without a name, such as a path of NVMe."""
 
 
 class Amounts(NamedTuple):
@@ -45,14 +48,11 @@ _MAX_KEYS = ("rbps", "wbps", "riops", "wiops")
 
 
 def parse_io_stat(text: str) -> dict[str, Amounts]:
-    """Return what a group did by the number of the disk. Raise ValueError if that is not there.
+    """Return what a group did by the number of the disk. Raise ValueError if the text is another.
 
     A disk without I/O may be missing, or be alone on its line, or before the next on one line.
     """
-    return {
-        number: Amounts(*(int(values.get(key, "0")) for key in _STAT_KEYS))
-        for number, values in _lines(text)
-    }
+    return _parse(text, lambda values: Amounts(*(int(values.get(key, "0")) for key in _STAT_KEYS)))
 
 
 def parse_io_max(text: str) -> dict[str, Amounts]:
@@ -60,20 +60,27 @@ def parse_io_max(text: str) -> dict[str, Amounts]:
 
     Raise ValueError if the text is another.
     """
-    return {
-        number: Amounts(
+    return _parse(
+        text,
+        lambda values: Amounts(
             *(float(values.get(key, "inf").replace("max", "inf")) for key in _MAX_KEYS)
-        )
-        for number, values in _lines(text)
-    }
+        ),
+    )
 
 
-def _lines(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _parse(text: str, amounts: Callable[[Mapping[str, str]], Amounts]) -> dict[str, Amounts]:
+    """Return the amounts of each line, but for odd lines beside others that are none."""
+    found: dict[str, Amounts] = {}
+    odd = None
     for line in text.splitlines():
         words = line.split()
         numbers = [word for word in words if _NUMBER.fullmatch(word)]
         pairs = [word.partition("=") for word in words if word not in numbers]
-        if words and (not numbers or not all(equals for _, equals, _ in pairs)):
-            raise ValueError(f"found {line[:80]!r}; expected a disk and its numbers")
-        for number in numbers[-1:]:
-            yield number, {key: value for key, _, value in pairs}
+        if numbers and all(equals for _, equals, _ in pairs):
+            with contextlib.suppress(ValueError):
+                found[numbers[-1]] = amounts({key: value for key, _, value in pairs})
+                continue
+        odd = line if words and words[0] != _NAMELESS else odd
+    if odd is not None and not found:
+        raise ValueError(f"found {odd[:80]!r}; expected a disk and its numbers")
+    return found

@@ -34,15 +34,17 @@ DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "pd.csi.storage.gke.io": {"type": "pd-standard"},
 }
 """What drivers order where a StorageClass does not say it."""
+_CHOSEN_BY_NODE = "dynamic"
+"""In place of a type: the driver of Google chooses `pd-type` or `hyperdisk-type` by the node."""
 _LEAST_NOT_CACHED_GIB = 4096
 """From this size on, the driver of Azure attaches disks without a cache."""
 _IOPS_OF_GP3, _MIB_PER_SECOND_OF_GP3 = 3000, 125
-_IOPS_BY_SIZE: Mapping[str, tuple[int, int]] = {
-    "gp3": (_IOPS_OF_GP3, 16_000),
-    "io1": (100, 64_000),
-    "io2": (100, 64_000),
+_IOPS_BY_SIZE: Mapping[str, tuple[int, int, int]] = {
+    "gp3": (_IOPS_OF_GP3, 16_000, 500),
+    "io1": (100, 64_000, 50),
+    "io2": (100, 64_000, 500),
 }
-"""IOPS between which the EBS driver orders `iopsPerGB` times the size, in each version."""
+"""IOPS between which each version of the EBS driver orders what is asked for, and most per GiB."""
 
 
 def ordered_as(driver: str, parameters: Parameters, capacity: str) -> CloudDisk | None:
@@ -110,18 +112,24 @@ def _chosen(
 
 def _aws_iops(parameters: Parameters, api_type: str, size_gib: int) -> int | None:
     """Return the IOPS that were ordered; None where the driver would have chosen others."""
+    least, most, per_gib = _IOPS_BY_SIZE.get(api_type, (0, 0, 0))
+    by_size = per_gib * size_gib if per_gib * size_gib >= least else most
     if "iops" in parameters:
-        return whole_number(parameters["iops"])
-    if "iopspergb" in parameters:
+        iops = whole_number(parameters["iops"]) or 0
+        least, most = 1, max(most, iops)
+    elif "iopspergb" in parameters:
         iops = (whole_number(parameters["iopspergb"]) or 0) * size_gib
-        least, most = _IOPS_BY_SIZE.get(api_type, (0, 0))
-        return iops if least <= iops <= most else None
-    return _IOPS_OF_GP3 if api_type == "gp3" else None
+    else:
+        return _IOPS_OF_GP3 if api_type == "gp3" else None
+    capped = min(iops, by_size) if size_gib else iops
+    if api_type == "io2" and capped < iops:
+        return None  # EC2 allows 1000 per GiB, which newer versions of the driver order
+    return capped if least <= capped <= most else None
 
 
 def _google(parameters: Parameters, _: int) -> CloudDisk | None:
     api_type = _type(parameters.get("type"))
-    if api_type is None:
+    if api_type is None or api_type == _CHOSEN_BY_NODE:
         return None
     iops = _first(parameters, "iops", "provisioned-iops", "provisioned-iops-on-create")
     rate = _first(

@@ -20,9 +20,9 @@ _UNPRINTABLE = re.compile(r"[\s\\]|[^\x20-\U0010ffff]")
 
 
 def nfs_disks(mounts: Iterable[Mount]) -> tuple[Disk, ...]:
-    """Return the NFS mounts of a mount table, sorted by name."""
+    """Return the NFS mounts of a mount table, sorted by name, without those below others."""
     of_superblock: defaultdict[tuple[int, int], list[Mount]] = defaultdict(list)
-    for mount in mounts:
+    for mount in {mount.mount_point: mount for mount in mounts}.values():
         if mount.file_system in NFS:
             of_superblock[mount.major, mount.minor].append(mount)
     firsts = [min(found, key=_rank) for found in of_superblock.values()]

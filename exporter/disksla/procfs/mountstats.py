@@ -138,17 +138,19 @@ class Mountstats(NamedTuple):
 def parse_mountstats(text: str, device_at: Mapping[str, str]) -> Mountstats:
     """Return the counters of NFS mounts by device; `device_at` has the devices by mount point.
 
-    Of several mount points of a device, the first counts. A mount that cannot be parsed is a
-    problem, and the others are read nevertheless. Mounts without a device may use the connections
-    of those that have one.
+    Of several mount points of a device, the first counts; of several mounts at one point, the
+    last, which is above the others. A mount that cannot be parsed is a problem, and the others are
+    read nevertheless. Mounts without a device may use the connections of those that have one.
     """
     readings: dict[str, MountReading] = {}
     problems: dict[str, str] = {}
     connections: dict[str, str] = {}
     users: Counter[str] = Counter()
     returned: Counter[str] = Counter()
-    for mount_point, block in mount_blocks(text):
-        device = device_at.get(mount_point)
+    blocks = tuple(mount_blocks(text.rstrip()))
+    above = dict(blocks)
+    for mount_point, block in blocks:
+        device = device_at.get(mount_point) if above[mount_point] == block else None
         if device in readings or device in problems:
             continue
         connection = _connections(block)
@@ -239,13 +241,16 @@ def _operation(operations: str, name: str) -> list[int] | None:
 def _transport(line: tuple[str, str]) -> tuple[int, int, int, int]:
     """Return how often a connection was made, requests sent, replies, and replies to none.
 
-    Of a protocol that is not known, nothing is.
+    Of a protocol or a line that is not known, nothing is.
     """
     protocol, text = line
     place = _SENDS.get(protocol)
     if place is None:
         return (0, 0, 0, 0)
-    numbers = _numbers(text, place + 3)
+    try:
+        numbers = _numbers(text, place + 3)
+    except (MalformedMountError, ValueError):
+        return (0, 0, 0, 0)
     connects = numbers[_CONNECTS[protocol]] if protocol in _CONNECTS else 0
     return connects, numbers[place], numbers[place + 1], numbers[place + 2]
 

@@ -12,6 +12,7 @@ import msgspec
 
 from disksla.errors import DiskslaError
 from disksla.verification.fio_options import Options, as_options, merged, with_device
+from disksla.verification.places import UsedDisk
 
 _START = re.compile(r'^[ \t]*\{(?=\s*["}])', re.MULTILINE)
 _NEXT = re.compile(r'[\s,]*\{(?=\s*["}])')
@@ -24,17 +25,6 @@ _LEAST_NEW_SHARE = 0.9
 """Share of its runtime that lies between a run and the end of the run before it."""
 
 Entry = dict[str, Any]
-
-
-class UsedDisk(msgspec.Struct, frozen=True):
-    """A disk that fio found behind the files of its jobs."""
-
-    name: str
-    read_ios: int = 0
-    write_ios: int = 0
-    aggr_read_ios: int | None = None
-    """Only for a disk that is built from others."""
-    hostname: str = ""
 
 
 class _Job(msgspec.Struct, frozen=True):
@@ -76,17 +66,21 @@ class Job(msgspec.Struct, frozen=True):
     host: str
     entries: list[Entry]
 
+    @property
+    def runtime_s(self) -> float:
+        """For how long it read or wrote."""
+        return max(runtime_ms for runtime_ms, _ in _progress(self.entries)) / 1000
 
-def fio_documents(text: str) -> tuple[list[FioDocument], bool]:
-    """Return the documents, of each run the last one, and whether one is cut off.
+
+def fio_documents(text: str) -> tuple[list[FioDocument], list[str]]:
+    """Return the documents, of each run the last one, and why others are none.
 
     Raise DiskslaError if there is no whole document.
     """
-    decoded, errors = _decode(_SURROGATE.sub("?", _NO_NUMBER.sub(r"\1null", text)))
+    decoded, errors = _decode(_SURROGATE.sub("?", _NO_NUMBER.sub(r"\1null", text)).rstrip())
     found = [document for value in decoded for document in _inside(value)]
     if not found and (errors or not decoded):
-        why = f"{errors[0]}; it may be cut off" if errors else "found no object"
-        raise DiskslaError(f"invalid JSON of fio: {why}")
+        raise DiskslaError(f"invalid JSON of fio: {errors[0] if errors else 'found no object'}")
     try:
         documents = [
             msgspec.convert(value, FioDocument, strict=False) for value in found or decoded
@@ -95,7 +89,7 @@ def fio_documents(text: str) -> tuple[list[FioDocument], bool]:
         raise DiskslaError(f"invalid JSON of fio: {error}") from None
     if not any(document.entries for document in documents):
         raise DiskslaError("invalid JSON of fio: found no job, or only the sum of all clients")
-    return _without_interim(documents), bool(errors)
+    return _without_interim(documents), errors
 
 
 def jobs_of(document: FioDocument) -> list[Job]:
@@ -132,7 +126,8 @@ def _decode(text: str) -> tuple[list[Entry], list[str]]:
             start = _next_start(text, end)
         except (ValueError, RecursionError) as error:
             if text[max(0, start - 1)] in "{\n":  # not an object in one that is cut off
-                errors.append(str(error))
+                is_end = getattr(error, "pos", 0) >= len(text) - 1 or "Untermin" in str(error)
+                errors.append("it is cut off" if is_end else str(error))
             start = _next_start(text, start + 1)
     return found, errors
 
@@ -147,6 +142,8 @@ def _inside(value: Any) -> Iterator[Entry]:
     """Return the documents in what another program may have written around them."""
     if isinstance(value, dict) and "fio version" in value:
         yield value
+    elif isinstance(value, str) and '"fio version"' in value:  # the output of a program
+        yield from (document for each in _decode(value)[0] for document in _inside(each))
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _inside(each)
@@ -179,7 +176,7 @@ def _continues(earlier: FioDocument, later: FioDocument) -> bool:
         return False
     if _identities(earlier) != _identities(later):
         return False
-    before, after = _progress(earlier), _progress(later)
+    before, after = _progress(earlier.entries), _progress(later.entries)
     no_less = all(
         runtime_ms <= later_ms and requests <= later_requests
         for (runtime_ms, requests), (later_ms, later_requests) in zip(before, after, strict=True)
@@ -190,15 +187,16 @@ def _continues(earlier: FioDocument, later: FioDocument) -> bool:
     return no_less and has_run and not is_new
 
 
-def _progress(document: FioDocument) -> list[tuple[float, float]]:
+def _progress(entries: Sequence[Entry]) -> list[tuple[float, float]]:
     """Return runtimes in ms, and numbers of requests."""
     directions = [
         direction if isinstance(direction := entry.get(name), dict) else {}
-        for entry in document.entries
+        for entry in entries
         for name in ("read", "write", "mixed")
     ]
-    return [(_number(each.get("runtime")), _number(each.get("total_ios"))) for each in directions]
+    return [(number(each.get("runtime")), number(each.get("total_ios"))) for each in directions]
 
 
-def _number(value: Any) -> float:
+def number(value: Any) -> float:
+    """Return a number; 0 for other values."""
     return float(value) if isinstance(value, int | float) and abs(value) < 2**63 else 0.0

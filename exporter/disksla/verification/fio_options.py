@@ -5,24 +5,15 @@ Source: https://fio.readthedocs.io/en/latest/fio_doc.html.
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from disksla.errors import DiskslaError
 from disksla.fio import Pattern
-from disksla.verification.places import is_device, names_in, places_of
+from disksla.verification.places import is_device, places_of
 
 Options = dict[str, str]
 
-PATTERNS: dict[str, Pattern] = {
-    "read": "read",
-    "write": "write",
-    "randread": "randread",
-    "randwrite": "randwrite",
-    "rw": "rw",
-    "readwrite": "rw",
-    "randrw": "randrw",
-}
-"""Values of fio's option `rw`."""
+_PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 _SIZE = re.compile(r"(\d{1,15})(?:b|([kmg])(ib|[ib])?)?", re.IGNORECASE | re.ASCII)
 _EXPONENTS = {"k": 1, "m": 2, "g": 3}
 _BUFFERED = {"mmap", "splice"}
@@ -32,11 +23,15 @@ _ENGINES = _SYNCHRONOUS | {
     *("libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio", "syslet-rw")
 }
 """Engines that use a disk through the kernel of this machine."""
-_POSIX_AIO_THREADS = 20
-"""Threads of one process in the C library of GNU."""
 _DEFAULT_ENGINE = "psync"
 _PAUSES = ("thinktime", "read_iolog")
-OFF = {"0", "false"}
+_WAITS = (
+    *("fsync", "fdatasync", "sync", "iodepth_low"),
+    *("iodepth_batch_complete", "iodepth_batch_complete_min"),
+)
+_DEFAULTS = {"iodepth_batch_complete=1", "iodepth_batch_complete_min=1"}
+_TIMES_S = {"d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6}
+OFF = {"0", "false", "none"}
 
 
 def merged(everywhere: Options, own: Options) -> Options:
@@ -56,25 +51,17 @@ def pattern_of(options: Options) -> Pattern:
     """Return the order and direction of requests. Raise DiskslaError if they are not known."""
     if not options:
         raise DiskslaError("its requests are unknown: it has no 'job options'")
-    return known_pattern(first(option(options, "rw", "readwrite", default="read")))
-
-
-def known_pattern(text: str) -> Pattern:
-    """Return the pattern of a value of `rw`. Raise DiskslaError for trims and other values."""
-    if "trim" in text:
-        raise DiskslaError("trims are not judged")
-    if text not in PATTERNS:
-        raise DiskslaError(f"its requests are unknown: found rw='{text[:40]}'")
-    return PATTERNS[text]
+    text = first(options.get("rw", options.get("readwrite", "read"))).replace("readwrite", "rw")
+    for pattern in _PATTERNS:
+        if pattern == text:
+            return pattern
+    unknown = f"its requests are unknown: found rw='{text[:40]}'"
+    raise DiskslaError("trims are not judged" if "trim" in text else unknown)
 
 
 def engine_of(options: Options) -> str:
-    """Return the engine. Raise DiskslaError if it is not one of a disk."""
-    return known_engine(first(option(options, "ioengine", default=_DEFAULT_ENGINE)))
-
-
-def known_engine(engine: str) -> str:
-    """Return an engine that uses a disk. Raise DiskslaError for another one."""
+    """Return the engine. Raise DiskslaError if it is not one of a disk of this machine."""
+    engine = first(options.get("ioengine", _DEFAULT_ENGINE))
     if engine not in _ENGINES:
         raise DiskslaError(
             f"ioengine={engine[:40]} is not known to use a disk of this machine; expected one that"
@@ -83,41 +70,36 @@ def known_engine(engine: str) -> str:
     return engine
 
 
-def depth(options: Options) -> int:
-    """Return the requests that a job always has in flight at the disk, whatever its `iodepth`.
-
-    fio lets its queue drain if it has to wait for several requests before it sends the next.
-    Synchronous engines have one in flight. The C library handles requests of posixaio to the same
-    file one after another.
-    """
-    asked = count(options, "iodepth", 1)
-    names = names_in(options.get("filename", ""))
-    files = len(set(names)) or count(options, "nrfiles", 1)
-    held = max(
-        count(options, name, 1)
-        for name in (
-            *("iodepth_batch", "iodepth_batch_submit"),
-            *("iodepth_batch_complete", "iodepth_batch_complete_min"),
-        )
-    )
-    low = count(options, "iodepth_low", asked)
-    engine, kept = engine_of(options), max(1, min(asked, low + 1, asked - held + 1))
-    if engine == "posixaio":
-        return min(kept, files, _POSIX_AIO_THREADS)
-    return 1 if engine in _SYNCHRONOUS else kept
-
-
 def queue_depth(options: Options) -> int:
     """Return the requests that a job has sent and not completed, as fio counts them."""
     return 1 if engine_of(options) in _SYNCHRONOUS else count(options, "iodepth", 1)
 
 
-def is_direct(options: Options, engine: str) -> bool | None:
+def waits_in(options: Options) -> str:
+    """Return the option by which the disk may have fewer requests in flight than fio; or "".
+
+    fio waits for a sync, or for several requests before it sends the next. The C library handles
+    requests of posixaio to the same file one after another.
+    """
+    if (engine := engine_of(options)) in _SYNCHRONOUS:
+        return ""
+    found = [f"{name}={options[name]}" for name in _WAITS if options.get(name, "0") not in OFF]
+    waits = [f"ioengine={engine}"] if engine == "posixaio" else found
+    return next((each for each in waits if each not in _DEFAULTS), "")
+
+
+def seconds_of(text: str) -> float:
+    """Parse a time as fio does, without the end of a range; 0 if it is none."""
+    found = re.match(r"(\d{1,9})(d|h|ms|us|m|s)?", text, re.ASCII)
+    return 0.0 if found is None else int(found[1]) * _TIMES_S[found[2] or "s"]
+
+
+def is_direct(options: Options) -> bool | None:
     """Return whether requests bypass the cache; None if nothing says it.
 
     Some engines always bypass it, and some never.
     """
-    if engine in _PASS_THROUGH | _BUFFERED:
+    if (engine := engine_of(options)) in _PASS_THROUGH | _BUFFERED:
         return engine in _PASS_THROUGH
     if "buffered" in options:
         return options["buffered"] in OFF
@@ -142,11 +124,6 @@ def rate_iops(options: Options, direction: str | None, request_bytes: int) -> fl
 def places(options: Options) -> frozenset[str]:
     """Return the disks and directories in which a job has its files."""
     return places_of(options.get("filename", ""), options.get("directory", ""))
-
-
-def option(options: Options, *names: str, default: str) -> str:
-    """Return the value of an option that has several names."""
-    return next((options[name] for name in names if name in options), default)
 
 
 def count(options: Options, name: str, default: int) -> int:
@@ -189,10 +166,7 @@ def as_options(values: dict[str, Any]) -> Options:
 
 
 _SPACED = r"(direct|buffered|rate_iops|filename)[= ]"
-_OTHER = (
-    r"(rate|directory|thinktime|nrfiles|read_iolog"
-    r"|iodepth_low|iodepth_batch(?:_submit|_complete(?:_min)?)?)="
-)
+_OTHER = "(" + "|".join(("rate", "directory", *_PAUSES, *_WAITS, "wait_for", "startdelay")) + ")="
 _OPTION = re.compile(
     rf"(?:^|[\s'\"])-{{0,2}}(?:{_SPACED}|{_OTHER})['\"]?([^\s'\"]{{1,200}})", re.ASCII
 )

@@ -9,6 +9,7 @@ import msgspec
 from disksla.errors import DiskslaError
 from disksla.fio import NOTHING, DirectionResult, done_within
 from disksla.verification.measurement import Percentile
+from disksla.verification.places import UsedDisk
 
 _DIRECTION = re.compile(r"\s*(read|write) ?: .*?(?:runt= *|/)(\d{1,12})msec", re.ASCII)
 _TRANSFERRED = re.compile(r"(?:io=|\()(\d{1,12}(?:\.\d{1,6})?)([KMGTP]?)i?B?[,/]", re.ASCII)
@@ -18,9 +19,12 @@ _LATENCY = re.compile(
 _PERCENTILE_UNIT = re.compile(r"\s*clat percentiles \((nsec|usec|msec)\):", re.ASCII)
 _PERCENTILE = re.compile(r"(\d{1,3}\.\d\d)th=\[ {0,12}(\d{1,15})\]", re.ASCII)
 _ISSUED = re.compile(
-    r"\s*issued (?:rwts?)? *: total=(?:r=(\d{1,15})/w=(\d{1,15})|(\d{1,15}),(\d{1,15}),)", re.ASCII
+    r"\s*issued (?:rwts?)? *: total=(?:r=(\d{1,15})/w=(\d{1,15})"
+    r"|(\d{1,15}),(\d{1,15}),(?:\d{1,15},(\d{1,15}))?)",
+    re.ASCII,
 )
-_DISK = re.compile(r"\s*([\w!.-]{1,80}): ios=(\d{1,15})/(\d{1,15}),", re.ASCII)
+_DISK = re.compile(r"\s*([\w!.-]{1,80}): (ios=\d{1,15}/\d{1,15},.*)", re.ASCII)
+_COUNTS = re.compile(r"(?<!aggr)(ios|merge|ticks)=(\d{1,15})/(\d{1,15})", re.ASCII)
 FACTORS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 _SECONDS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
 _SHOWN = {"50.00": 0.5, "90.00": 0.9, "99.00": 0.99, "99.90": 0.999}
@@ -65,12 +69,21 @@ def last_states(results: Sequence[Result]) -> list[Result]:
     return kept
 
 
-def disks_in(lines: Iterable[str]) -> tuple[set[str], set[str]]:
-    """Return the disks that had requests, and those that are built from others."""
-    found = [(line, match) for line in lines if (match := _DISK.match(line)) is not None]
-    stacks = {match[1] for line, match in found if "aggrios=" in line}
-    used = {match[1] for _, match in found if int(match[2]) + int(match[3])}
-    return used - stacks, stacks
+def disks_in(lines: Iterable[str]) -> list[UsedDisk]:
+    """Return the disks that fio lists."""
+    disks = []
+    for name, text in (match.groups() for match in map(_DISK.match, lines) if match):
+        counts = {kind: (float(read), float(write)) for kind, read, write in _COUNTS.findall(text)}
+        ios, merges, ticks = (counts.get(kind, (0, 0)) for kind in ("ios", "merge", "ticks"))
+        is_stack = 0 if "aggrios=" in text else None
+        disks.append(UsedDisk(name, *ios, *merges, *ticks, aggr_read_ios=is_stack))
+    return disks
+
+
+def syncs_in(results: Iterable[Result]) -> int:
+    """Return how often jobs waited for a sync, in a row of versions that print it."""
+    found = [match for each in results for match in map(_ISSUED.match, each.lines) if match]
+    return sum(int(match[5] or 0) for match in found)
 
 
 def directions(result: Result, sizes: tuple[int, ...]) -> tuple[DirectionResult, DirectionResult]:
@@ -106,9 +119,9 @@ def _issued(result: Result) -> tuple[int, int]:
     for line in result.lines:
         issued = _ISSUED.match(line)
         if issued is not None:
-            reads, writes = (int(each) for each in issued.groups() if each is not None)
+            reads, writes = (int(issued[old] or issued[new] or 0) for old, new in ((1, 3), (2, 4)))
             return reads, writes
-    raise DiskslaError("found no number of requests ('issued'): it may be cut off")
+    raise DiskslaError("found no line that begins 'issued', which has the number of requests")
 
 
 def _result(requests: int, transferred_bytes: int, runtime_s: float) -> DirectionResult:

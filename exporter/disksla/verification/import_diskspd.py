@@ -30,6 +30,7 @@ from disksla.verification.diskspd_target import (
 from disksla.verification.measurement import Measurement, Percentile, not_judged
 
 _TEXT_MARK = "Results for timespan"
+_XML_MARK = "<Results>"
 _DIRECT_TEXT = (
     "software cache disabled",
     "local software cache disabled, remote cache enabled",
@@ -43,8 +44,8 @@ _OUTSTANDING = r"number of outstanding I/O operations(?: per thread)?: (\d{1,9})
 
 
 def is_diskspd(text: str) -> bool:
-    """Return whether a text looks like a result of DiskSpd, valid or not."""
-    return _TEXT_MARK in text or text.lstrip().startswith("<")
+    """Return whether a text has a result of DiskSpd in it, valid or not."""
+    return _TEXT_MARK in text or _XML_MARK in text
 
 
 def parse_diskspd(text: str) -> tuple[Measurement, ...]:
@@ -54,7 +55,7 @@ def parse_diskspd(text: str) -> tuple[Measurement, ...]:
     kinds of requests.
     """
     text = text.replace("\r\n", "\n")
-    parse = _parse_xml if text.lstrip().startswith("<") else _parse_text
+    parse = _parse_xml if _XML_MARK in text else _parse_text
     try:
         found = tuple(parse(text))
     except ValueError as error:
@@ -65,7 +66,10 @@ def parse_diskspd(text: str) -> tuple[Measurement, ...]:
 
 
 def _parse_xml(text: str) -> Iterator[Measurement]:
-    root = _root(text)
+    begin, end = text.index(_XML_MARK), text.rfind("</Results>")
+    if end < begin:
+        raise ValueError("it is cut off: found no </Results>")
+    root = _root(text[begin : end + len("</Results>")])
     tool = f"DiskSpd {root.findtext('System/Tool/Version') or '(unknown version)'}"
     profiles, spans = root.findall("Profile/TimeSpans/TimeSpan"), root.findall("TimeSpan")
     _check_spans(profiles, spans)
@@ -155,8 +159,6 @@ def _root(text: str) -> ET.Element:
         root = ET.fromstring(text)  # noqa: S314 -- no DTD, as checked above
     except (ET.ParseError, RecursionError) as error:
         raise ValueError(f"invalid XML: {error}") from None
-    if root.tag != "Results":
-        raise ValueError(f"found XML element <{root.tag[:40]}>; expected <Results>")
     return root
 
 

@@ -10,45 +10,48 @@ from itertools import groupby, pairwise
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.fio import NOTHING, DirectionResult, FioResult, Pattern, parse_fio, parse_fio_version
-from disksla.verification.fio_documents import Entry, FioDocument, Job, fio_documents, jobs_of
+from disksla.fio import NOTHING, DirectionResult, FioResult, add_up, parse_fio, parse_fio_version
+from disksla.verification.fio_documents import (
+    Entry,
+    FioDocument,
+    Job,
+    fio_documents,
+    jobs_of,
+    number,
+)
 from disksla.verification.fio_options import (
     OFF,
-    Options,
     count,
-    depth,
-    engine_of,
     is_direct,
     is_paced,
-    option,
-    part,
     pattern_of,
     places,
     queue_depth,
     rate_iops,
-    size,
+    seconds_of,
+    waits_in,
 )
 from disksla.verification.measurement import (
     SHOWN_SHARES,
     Measurement,
     Percentile,
     at_the_same_time,
+    counted_inflight,
     mean_request_bytes,
     not_judged,
     percentiles_of,
 )
-from disksla.verification.places import disks_used
+from disksla.verification.places import UsedDisk, disks_used
 
-_MIXED_SIZES = {
-    *("bssplit", "bsrange", "blocksize_range", "bs_unaligned", "blocksize_unaligned"),
-    "bs_is_seq_rand",
-}
-_LARGEST = 2**63
 _MOST_INFLIGHT_SHARE = 1.25
 """Requests in flight on average, of those that a job may have; more are of other jobs."""
-_SIZE_SHARE = 0.1
-"""Share by which the mean size of requests may differ from `bs`, as they are counted at other
-moments than the bytes."""
+_LATE_SHARE = 0.1
+"""Share of the runtime by which a job may begin after another."""
+_MOST_EXTRA_JOBS = 0.5
+"""How many more jobs the runtimes of all may be, as they contain the time to start and end."""
+_SIZE_SHARE = 0.01
+"""Share by which the mean size may differ, as requests and bytes are counted at other moments."""
+_IN_TURN = "its jobs did not run at the same time (wait_for, startdelay); use stonewall"
 _SUMS_JOBS = (
     "its entry sums more jobs than its options say, as group_reporting does; run fio without"
     " group_reporting"
@@ -61,31 +64,38 @@ def parse_fio_jobs(text: str) -> tuple[Measurement, ...]:
     Clones of a job, and jobs that ran at the same time on one disk, are one load. What cannot be
     judged has a problem. Raise DiskslaError if the text is not a result.
     """
-    documents, is_cut = fio_documents(text)
+    documents, errors = fio_documents(text)
     loads = [load for document in documents for load in _loads(document)]
-    if is_cut:
-        loads.append(not_judged("a document of fio", "fio", "it is cut off, or not valid JSON"))
-    return tuple(loads)
+    return (*loads, *(not_judged("a document of fio", "fio", error) for error in errors[:1]))
 
 
 def _loads(document: FioDocument) -> Iterator[Measurement]:
     """Return the loads of each client, which is a machine with disks of its own."""
     for host, jobs in groupby(jobs_of(document), key=lambda job: job.host):
-        yield from _loads_of_host(document, host, list(jobs))
+        disks = [disk for disk in document.disks if disk.hostname == host]
+        loads = list(_loads_of_host(document.version, disks, list(jobs)))
+        if len(loads) == 1:  # the disk has only counted this one
+            counted = counted_inflight(loads[0], disks)
+            loads = [msgspec.structs.replace(loads[0], counted_inflight=counted)]
+        yield from loads
 
 
-def _loads_of_host(document: FioDocument, host: str, jobs: Sequence[Job]) -> Iterator[Measurement]:
+def _loads_of_host(
+    version: str, disks: Sequence[UsedDisk], jobs: Sequence[Job]
+) -> Iterator[Measurement]:
     """Return the loads of a machine, and by disk, if each file is on a disk of its own."""
-    disks = [disk for disk in document.disks if disk.hostname == host]
-    stacks = {disk.name for disk in disks if disk.aggr_read_ios is not None}
-    used = {disk.name for disk in disks if disk.read_ios + disk.write_ios > 0} - stacks
-    is_apart = not stacks and 1 < len(used) == len(_places(jobs))
+    used = [disk for disk in disks if disk.is_used]
+    has_stack = any(disk.aggr_read_ios is not None for disk in disks)
+    is_apart = not has_stack and 1 < len(used) == len(_places(jobs))
     for together in _at_the_same_time(jobs):
         for load in _by_place(together) if is_apart else [together]:
             own = _places(load)
-            targets = own if is_apart and len(own) == 1 else disks_used(own, used, stacks)
-            measurement = at_the_same_time([_attempt(document.version, job) for job in load])
-            yield msgspec.structs.replace(measurement, targets=tuple(sorted(targets)))
+            targets = own if is_apart and len(own) == 1 else disks_used(own, disks)
+            measurement = at_the_same_time([_attempt(version, job) for job in load])
+            problem = measurement.problem or (_IN_TURN if _began_late(load) else "")
+            yield msgspec.structs.replace(
+                measurement, targets=tuple(sorted(targets)), problem=problem
+            )
 
 
 def _at_the_same_time(jobs: Sequence[Job]) -> list[list[Job]]:
@@ -98,6 +108,17 @@ def _at_the_same_time(jobs: Sequence[Job]) -> list[list[Job]]:
         else:
             loads.append([later])
     return loads
+
+
+def _began_late(jobs: Sequence[Job]) -> bool:
+    """Return whether a job began later than another. Newer versions of fio print when."""
+    starts_s = [number(entry.get("job_start")) / 1000 for job in jobs for entry in job.entries]
+    if not all(starts_s):
+        if len({job.options.get("wait_for") for job in jobs}) > 1:
+            return True
+        starts_s = [seconds_of(job.options.get("startdelay", "")) for job in jobs]
+    longest_s = max(job.runtime_s for job in jobs)
+    return max(starts_s) - min(starts_s) > _LATE_SHARE * longest_s
 
 
 def _by_place(jobs: Sequence[Job]) -> list[list[Job]]:
@@ -124,30 +145,39 @@ def _measurement(version: str, name: str, job: Job) -> Measurement:
     parse_fio_version(version)
     options = job.options
     pattern, workers = pattern_of(options), _workers(job)
-    direction = _direction(pattern)
     result = _result(version, job.entries)
-    # Reads of a job that writes are those of `verify`, at another time.
-    read = NOTHING if direction == "write" else _with_latency(result.read)
-    write = NOTHING if direction == "read" else _with_latency(result.write)
-    measured = write if direction == "write" else read
-    request_bytes = _request_bytes(options, pattern, read, write)
+    read, write = (  # fio prints a latency of 0 if it did not measure it
+        msgspec.structs.replace(each, mean_latency_s=each.mean_latency_s or None)
+        for each in (result.read, result.write)
+    )
+    if pattern in {"write", "randwrite"} and options.get("verify", "0") not in OFF:
+        read = NOTHING  # at another time
+    used = [name for name, each in (("read", read), ("write", write)) if each.requests]
+    if len(used) > 1:  # a mix, or the sum of a group, with the options of its last job
+        pattern = "randrw" if pattern.startswith("rand") else "rw"
+    direction = used[0] if len(used) == 1 and pattern not in {"rw", "randrw"} else None
+    if direction is not None and direction not in pattern:
+        raise DiskslaError(_SUMS_JOBS)
+    request_bytes = _request_bytes(read, write)
     rate = rate_iops(options, direction, request_bytes)
+    measured = add_up((read, write))
     load = Measurement(
         name=name,
         tool=result.version,
         pattern=pattern,
         request_bytes=request_bytes,
-        inflight=workers * depth(options),
+        inflight=workers * queue_depth(options),
         read=read,
         write=write,
         percentiles=()
         if direction is None
         else percentiles_of(measured.bins) or _percentiles(job.entries, direction),
         rate_iops=None if rate is None else rate * workers,
-        is_direct=is_direct(options, engine_of(options)) or False,
+        is_direct=is_direct(options) or False,
+        waits=waits_in(options),
         is_paced=is_paced(options),
     )
-    if _sums_several_jobs(job, result, load, workers * queue_depth(options)):
+    if _sums_several_jobs(job, load, workers):
         raise DiskslaError(_SUMS_JOBS)
     return load
 
@@ -160,63 +190,21 @@ def _workers(job: Job) -> int:
     return max(clones, entries)
 
 
-def _sums_several_jobs(job: Job, result: FioResult, load: Measurement, most_inflight: int) -> bool:
-    """Return whether an entry has requests that its options do not explain."""
-    if len(job.entries) > 1:
-        return False
-    [entry] = job.entries
-    only = _direction(load.pattern)
-    other = result.read if only == "write" else result.write if only == "read" else NOTHING
-    if other.requests and (only == "read" or job.options.get("verify", "0") in OFF):
-        return True
-    sizes = [(each, name) for each, name in ((load.read, "read"), (load.write, "write"))]
-    if not _MIXED_SIZES & job.options.keys() and any(
-        abs(each.bytes / _bytes_of(job.options, name) - each.requests)
-        > _SIZE_SHARE * each.requests
-        for each, name in sizes
-    ):
-        return True
-    measured = load.measured
-    mean = measured.iops * (measured.mean_latency_s or 0.0)
-    return mean > _MOST_INFLIGHT_SHARE * most_inflight or _least_jobs(entry) > max(
-        1, count(job.options, "numjobs", 1)
+def _sums_several_jobs(job: Job, load: Measurement, workers: int) -> bool:
+    """Return whether an entry has more in flight, or ran for longer, than its options explain."""
+    mean = load.measured.iops * (load.measured.mean_latency_s or 0.0)
+    total_s = sum(number(entry.get("job_runtime")) for entry in job.entries) / 1000
+    of_one_s = job.runtime_s + seconds_of(job.options.get("ramp_time", ""))
+    return mean > _MOST_INFLIGHT_SHARE * load.inflight or (
+        total_s > (workers + _MOST_EXTRA_JOBS) * of_one_s and "verify" not in job.options
     )
 
 
-def _least_jobs(entry: Entry) -> int:
-    """Return how many jobs an entry has at least: each ran for no longer than the run took."""
-    total_ms, longest_s = entry.get("job_runtime"), entry.get("elapsed")
-    if not isinstance(total_ms, int) or not isinstance(longest_s, int) or longest_s <= 0:
-        return 1
-    return math.ceil(min(total_ms, _LARGEST) / (1000 * longest_s) - _SIZE_SHARE)
-
-
-def _direction(pattern: Pattern) -> str | None:
-    """Return the only direction of a pattern; None for a mix."""
-    return {"randread": "read", "read": "read", "randwrite": "write", "write": "write"}.get(
-        pattern
-    )
-
-
-def _with_latency(result: DirectionResult) -> DirectionResult:
-    """Return a result without the latency of 0 that fio prints if it did not measure it."""
-    return msgspec.structs.replace(result, mean_latency_s=result.mean_latency_s or None)
-
-
-def _bytes_of(options: Options, direction: str) -> int:
-    text = option(options, "bs", "blocksize", default="4k")
-    return size(options, part(text, direction))
-
-
-def _request_bytes(
-    options: Options, pattern: Pattern, read: DirectionResult, write: DirectionResult
-) -> int:
-    """Return the size of the requests; their mean if they have several sizes."""
-    sizes = [_bytes_of(options, direction) for direction in ("read", "write")]
-    direction = _direction(pattern)
-    if _MIXED_SIZES & options.keys() or (direction is None and sizes[0] != sizes[1]):
-        return mean_request_bytes(read, write)
-    return sizes[1] if direction == "write" else sizes[0]
+def _request_bytes(read: DirectionResult, write: DirectionResult) -> int:
+    """Return the mean size of the requests; a power of two, if it is one but for some requests."""
+    mean = mean_request_bytes(read, write)
+    power: int = 2 ** round(math.log2(mean))
+    return power if abs(mean - power) <= _SIZE_SHARE * power else mean
 
 
 def _result(version: str, entries: Sequence[Entry]) -> FioResult:
@@ -237,9 +225,5 @@ def _percentiles(entries: Sequence[Entry], direction: str) -> tuple[Percentile, 
     known = entries[0][direction]["clat_ns"].get("percentile") if len(entries) == 1 else None
     if not isinstance(known, dict):
         return ()
-    found = ((share, known.get(f"{100 * share:.6f}")) for share in SHOWN_SHARES)
-    return tuple(
-        Percentile(share, value / 1e9)
-        for share, value in found
-        if isinstance(value, int) and 0 <= value < _LARGEST
-    )
+    found = ((share, number(known.get(f"{100 * share:.6f}"))) for share in SHOWN_SHARES)
+    return tuple(Percentile(share, value / 1e9) for share, value in found if value > 0)

@@ -15,17 +15,19 @@ import msgspec
 from disksla.errors import DiskslaError
 from disksla.fio import Pattern, add_up
 from disksla.verification.fio_options import (
+    OFF,
     Options,
-    depth,
+    engine_of,
     is_command,
     is_direct,
     is_paced,
-    known_engine,
-    known_pattern,
     options_in,
     options_of_run,
+    pattern_of,
     places,
+    queue_depth,
     rate_iops,
+    waits_in,
     with_device,
 )
 from disksla.verification.fio_text_result import (
@@ -35,8 +37,14 @@ from disksla.verification.fio_text_result import (
     disks_in,
     last_states,
     percentiles,
+    syncs_in,
 )
-from disksla.verification.measurement import Measurement, mean_request_bytes, not_judged
+from disksla.verification.measurement import (
+    Measurement,
+    counted_inflight,
+    mean_request_bytes,
+    not_judged,
+)
 from disksla.verification.places import disks_used, is_device
 
 _JOB = re.compile(
@@ -53,6 +61,10 @@ _VERSION = re.compile(r"\s*(fio-\d{1,4}\.\S{1,40})\s*$", re.ASCII)
 _SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([KMGTP]?)(?:i?B)?(?=[-,/\s]|$)", re.ASCII)
 _OPEN = re.compile(r"\s*(?:read|write) ?: (?:IOPS|io)=", re.ASCII)
 _HOST = re.compile(r"<[^<>\s]{1,200}> ")
+_SEVERAL_SIZES = (0, 1, 0, 1)
+_LATE = ("wait_for", "startdelay")
+_SYNC_SHARE = 1000
+"""Writes after each sync, from which on the time without a full queue does not matter."""
 _LONGEST = 400
 """Characters of a line of fio that a mail program may have broken."""
 
@@ -65,11 +77,6 @@ class _Job(NamedTuple):
     """Smallest and largest size of reads, then of writes."""
     engine: str
     depth: int
-
-    @property
-    def load(self) -> tuple[Pattern, tuple[int, ...], int]:
-        """What jobs must have in common to be the same load."""
-        return self.pattern, self.sizes, self.depth
 
 
 class _Run(NamedTuple):
@@ -145,15 +152,14 @@ def _runs(lines: Sequence[str]) -> Iterator[_Run]:
         yield run
 
 
-def _job(found: re.Match[str], options: Options) -> _Job:
-    pattern, engine = known_pattern(found["pattern"]), known_engine(found["engine"])
+def _job(found: re.Match[str]) -> _Job:
+    options = {"rw": found["pattern"], "ioengine": found["engine"], "iodepth": found["depth"]}
     sizes = tuple(
         round(float(number) * FACTORS[prefix]) for number, prefix in _SIZE.findall(found["sizes"])
     )
     if len(sizes) < 4 or not int(found["depth"]):  # noqa: PLR2004 -- two ranges
         raise DiskslaError("its requests are unknown")
-    inflight = depth(options | {"ioengine": engine, "iodepth": found["depth"]})
-    return _Job(pattern, sizes[:4], engine, inflight)
+    return _Job(pattern_of(options), sizes[:4], engine_of(options), queue_depth(options))
 
 
 def _loads(run: _Run, everywhere: Options) -> Iterator[Measurement]:
@@ -168,21 +174,24 @@ def _loads(run: _Run, everywhere: Options) -> Iterator[Measurement]:
         if {"filename", "directory"} & options.keys() or is_device(place)
     }
     # fio does not print which of its jobs used which disk.
-    targets = tuple(sorted(disks_used(named, *disks_in(lines))))
+    disks = disks_in(lines)
+    targets = tuple(sorted(disks_used(named, disks)))
     last = last_states(run.results)
-    for group in dict.fromkeys(result.group for result in last):
+    groups = dict.fromkeys(result.group for result in last)
+    for group in groups:
         results = [result for result in last if result.group == group]
         jobs = [job for job in run.jobs if job["group"] == group]
         name = " + ".join(dict.fromkeys(result.name for result in results))
         try:
-            _check(jobs, results)
-            load = _load(name, [_job(job, options) for job in jobs], results, options)
+            _check(jobs, results, options)
+            load = _load(name, [_job(job) for job in jobs], results, options)
         except DiskslaError as error:
             load = not_judged(name, tool, str(error))
-        yield msgspec.structs.replace(load, tool=tool, targets=targets)
+        counted = counted_inflight(load, disks) if len(groups) == 1 else None
+        yield msgspec.structs.replace(load, tool=tool, targets=targets, counted_inflight=counted)
 
 
-def _check(jobs: Sequence[re.Match[str]], results: Sequence[Result]) -> None:
+def _check(jobs: Sequence[re.Match[str]], results: Sequence[Result], options: Options) -> None:
     if any(_HOST.match(each["name"]) for each in jobs) or any(
         result.name == "All clients" for result in results
     ):
@@ -195,24 +204,29 @@ def _check(jobs: Sequence[re.Match[str]], results: Sequence[Result]) -> None:
     error = next((result.error for result in results if result.error), 0)
     if error:
         raise DiskslaError(f"fio reports error {error}")
+    if len(jobs) > 1 and any(options.get(name, "0") not in OFF for name in _LATE):
+        raise DiskslaError("its jobs did not run at the same time (wait_for, startdelay)")
 
 
 def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) -> Measurement:
     count = sum(result.jobs for result in results)
-    loads = {job.load for job in jobs}
+    loads = set(jobs)
     if not count or (len(loads) != 1 and len(jobs) != count):
         raise DiskslaError(
             f"found {count} jobs of {len(loads)} kinds in its group, so their requests are"
             " unknown; use `stonewall` between jobs, or --output-format=json"
         )
     job = jobs[0]
-    measured = [directions(result, job.sizes) for result in results]
+    sizes = job.sizes if len({each.sizes for each in jobs}) == 1 else _SEVERAL_SIZES
+    measured = [directions(result, sizes) for result in results]
     read = add_up([each[0] for each in measured])
     write = add_up([each[1] for each in measured])
-    has_one_size = len(loads) == 1 and len(_used_sizes(job)) == 1
-    request_bytes = _used_sizes(job).pop() if has_one_size else mean_request_bytes(read, write)
+    request_bytes = mean_request_bytes(read, write)
     rate = _rate_iops(job, options, request_bytes)
-    directness = {is_direct(options, each.engine) for each in jobs}
+    directness = {is_direct(options | {"ioengine": each.engine}) for each in jobs}
+    options = options | {"ioengine": job.engine}
+    if _SYNC_SHARE * syncs_in(results) > write.requests:
+        options = {"fsync": "1"} | options
     return Measurement(
         name=name,
         tool="fio",
@@ -224,6 +238,7 @@ def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) 
         percentiles=percentiles(results[0]) if len(results) == 1 and not _is_mix(job) else (),
         rate_iops=None if rate is None else rate * count,
         is_direct=directness.pop() if len(directness) == 1 else False,
+        waits=waits_in(options),
         is_paced=is_paced(options),
     )
 
@@ -237,11 +252,3 @@ def _rate_iops(job: _Job, options: Options, request_bytes: int) -> float | None:
 
 def _is_mix(job: _Job) -> bool:
     return job.pattern in {"rw", "randrw"}
-
-
-def _used_sizes(job: _Job) -> set[int]:
-    """Return the sizes of the requests of a job: smallest and largest of its directions."""
-    reads, writes = job.sizes[:2], job.sizes[2:]
-    if _is_mix(job):
-        return {*reads, *writes}
-    return set(writes if job.pattern in {"write", "randwrite"} else reads)

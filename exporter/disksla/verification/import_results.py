@@ -1,5 +1,6 @@
 """Import results of fio or DiskSpd that were made elsewhere, and judge them."""
 
+import html
 import quopri
 import re
 from collections import Counter
@@ -15,7 +16,7 @@ from disksla.verification.import_fio import parse_fio_jobs
 from disksla.verification.import_fio_text import is_fio_text, parse_fio_text
 from disksla.verification.judge import judge_test, without_measurement
 from disksla.verification.measurement import Measurement
-from disksla.verification.outside_suite import OutsideTest, outside_test
+from disksla.verification.outside_suite import outside_test, within_unit
 from disksla.verification.preconditions import short_runtime
 from disksla.verification.report import SuiteTestResult
 from disksla.verification.suites import Suite, SuiteTest, suite_limits, within_limits
@@ -23,11 +24,24 @@ from disksla.verification.suites import Suite, SuiteTest, suite_limits, within_l
 LARGEST_BYTES = 64 * 1024**2
 """Size limit of an imported file, far above any real result."""
 _MOST_SHOWN = 60
-_QUOTE = re.compile(r"^(?:>[ \t]?)+", re.MULTILINE)
-"""What mail programs put before the lines that they quote."""
+_TAG = re.compile(
+    r"</?(?:(html|head|body|div|p|pre|br|td|tr|table)|code|span|a|b|i)\b[^<>]{0,500}>",
+    re.IGNORECASE,
+)
+_ESCAPED = re.compile(r"\\n +(?:read|write) ?: ?(?:IOPS|io)=")
+_FIO_JSON = re.compile(r'"fio version\\?" ?:')
+_PREFIX = re.compile(
+    r"^[ \t]*([^\s{\"][^{\"\n]{0,80}?)[ \t]*"
+    r"(?:\"fio version\"|<Results>|Results for timespan|(?:read|write) ?: ?(?:IOPS|io)=)",
+    re.MULTILINE,
+)
 _NO_REQUEST = "no request completed"
 _LEAST_RATE_SHARE = 0.999
 """Share of the rate of a latency test; a rate that is lower was not just rounded."""
+_MOST_TIMES = 3.0
+"""Rate over the highest of the terms, from which on it is not that of the disk. Disks with limits
+have up to 1.2 times; pd-standard of Google had 2.2, and once 9."""
+_ANOTHER_DISK = "it is a cache, memory or another disk that was measured"
 _LEAST_INFLIGHT_SHARE = 0.8
 """Share of the requests in flight on average of a queue that was full: the time in which fio
 submits and collects requests is not part of the latency."""
@@ -47,17 +61,35 @@ def parse_result(text: str) -> tuple[Measurement, ...]:
     """
     if "(groupid=3D" in text:  # a mail as it was sent, in quoted-printable
         text = decode_text(quopri.decodestring(text.encode(errors="replace")))
-    text = _QUOTE.sub("", text)
+    if "<Results>" not in text and _TAG.search(text):
+        text = html.unescape(_TAG.sub(lambda tag: "\n" if tag[1] else "", text))
+    if _ESCAPED.search(text):  # as other programs keep a text of several lines
+        text = re.sub(r"\\+n", "\n", text)
+    text = _without_prefix(text)
     if is_diskspd(text):
         return parse_diskspd(text)
-    if '"fio version"' in text or text.lstrip().startswith("{"):
+    if _FIO_JSON.search(text):
         return parse_fio_jobs(text)
-    if is_fio_text(text):
-        return parse_fio_text(text)
+    if is_fio_text(text) and (found := parse_fio_text(text)):
+        return found
+    if "'fio version'" in text:
+        raise DiskslaError("found JSON of fio as Python prints it; expected that of json.dumps")
     beginning = " ".join(text.split())[:_MOST_SHOWN]
     raise DiskslaError(
         f"found '{beginning}'; expected output of fio (JSON or normal) or DiskSpd (XML or text)"
     )
+
+
+def _without_prefix(text: str) -> str:
+    """Return a text without what stands before each line of a result.
+
+    That is the mark of a quote or of a comment, or a time: the numbers differ in each line.
+    """
+    found = _PREFIX.search(text)
+    if found is None:
+        return text
+    parts = (re.escape(part) for part in re.split(r"\d+", found[1].rstrip()))
+    return re.sub(rf"^[ \t]*{r'[0-9]+'.join(parts)}[ \t]?", "", text, flags=re.MULTILINE)
 
 
 def judge_imported(
@@ -77,21 +109,25 @@ def judge_imported(
     others: list[SuiteTestResult] = []
     unjudged: list[str] = []
     for measurement in measurements:
-        test = _matching_test(suite, measurement)
+        matching = _matching_test(suite, measurement)
         outside = outside_test(suite_limits(suite.name, limits), measurement)
+        test = matching or (None if outside is None else outside.test)
         problem = _defect(measurement, tolerance_ratio)
-        if problem is None and test is not None:
-            problem = test.skip_reason
-        if problem:
-            unjudged.append(f"{measurement.name}: {problem}")
-        elif test is not None:
-            judged[test.name].append(_judge(test, measurement, tolerance_ratio, test.inflight))
-        elif outside is not None:
-            others.append(_judge_outside(outside, measurement, tolerance_ratio, machine))
-        else:
+        if problem is None and test is None:
             has_requests = measurement.measured.requests > 0
-            why = "the terms promise nothing for such a load" if has_requests else _NO_REQUEST
-            unjudged.append(f"{measurement.name}: {why}")
+            problem = "the terms promise nothing for such a load" if has_requests else _NO_REQUEST
+        if test is None or problem or test.skip_reason:
+            unjudged.append(f"{measurement.name}: {problem or (test and test.skip_reason)}")
+            continue
+        least = 1 if outside is None else outside.least_inflight
+        result = _judge(test, measurement, tolerance_ratio, least)
+        if result.verdict == "fail" and outside is not None:
+            reasons = [within_limits(outside.test, each, tolerance_ratio) for each in machine]
+            reasons.append(within_unit(limits, measurement, tolerance_ratio))
+            result = _untested(result, next(filter(None, reasons), ""))
+        (judged[test.name] if matching else others).append(
+            msgspec.structs.replace(result, in_suite=matching is not None)
+        )
     results = [
         _worst(judged[test.name])
         if judged[test.name]
@@ -149,55 +185,48 @@ def _defect(measurement: Measurement, tolerance_ratio: float) -> str | None:
     return None if short is None else short.message
 
 
-def _judge_outside(
-    outside: OutsideTest,
-    measurement: Measurement,
-    tolerance_ratio: float,
-    machine: Iterable[SharedLimits],
-) -> SuiteTestResult:
-    test = outside.test
-    result = _judge(test, measurement, tolerance_ratio, outside.least_inflight)
-    reasons = [within_limits(test, shared, tolerance_ratio) for shared in machine]
-    if measurement.measured.iops >= outside.iops_at_latency * (1 - tolerance_ratio):
-        iops = format_count(outside.iops_at_latency)
-        reasons.append(f"at the stated latency, {measurement.inflight} in flight are {iops} IOPS")
-    reason = next(filter(None, reasons), None)
-    if reason is not None and result.verdict == "fail":
-        result = _untested(result, reason)
-    return msgspec.structs.replace(result, in_suite=False)
-
-
 def _judge(
     test: SuiteTest, measurement: Measurement, tolerance_ratio: float, least_inflight: int
 ) -> SuiteTestResult:
     """Judge a measurement; a rate below the requirement must be one that the disk is at fault for.
 
     A load that asked for less than is promised, or kept fewer requests in flight than the promise
-    needs, can pass, and cannot fail.
+    needs, can pass, and cannot fail. A rate far above what the type can have is not a pass.
     """
     result = judge_test(test, measurement, tolerance_ratio)
-    if result.verdict != "fail" or result.unit == "seconds":
+    if result.unit == "seconds" or result.promised is None or result.measured is None:
         return result
-    rate_iops, iops = measurement.rate_iops, measurement.measured.iops
-    if rate_iops is not None and iops >= rate_iops * (1 - tolerance_ratio):
-        return _untested(result, f"it asked for only {format_count(rate_iops)} IOPS")
+    if result.verdict == "fail":
+        return _untested(result, _why_untested(measurement, tolerance_ratio, least_inflight))
+    times = result.measured / max(result.promised, result.burst or 0.0)
+    is_another = times > _MOST_TIMES
+    return _untested(result, f"{times:.3g} times the limit: {_ANOTHER_DISK}" if is_another else "")
+
+
+def _why_untested(measurement: Measurement, tolerance_ratio: float, least_inflight: int) -> str:
+    """Return why a load asks for less than a promise; "" if it does not."""
+    rate_iops, mean = measurement.rate_iops, measurement.mean_inflight
+    is_counted = measurement.counted_inflight is not None
+    if rate_iops is not None and measurement.measured.iops >= rate_iops * (1 - tolerance_ratio):
+        return f"it asked for only {format_count(rate_iops)} IOPS"
     if measurement.is_paced:
-        return _untested(result, "it paused between requests, so it asked for less than it could")
-    if measurement.inflight < least_inflight:
-        return _untested(
-            result, f"{measurement.inflight} in flight; the promise needs {least_inflight}"
+        return "it paused between requests, so it asked for less than it could"
+    if measurement.inflight < least_inflight and not is_counted:
+        return f"{measurement.inflight} in flight; the promise needs {least_inflight}"
+    if measurement.waits and not is_counted:
+        return (
+            f"requests wait for each other ({measurement.waits}), and the result does not show how"
+            " many were in flight at the disk (disk_util of fio)"
         )
-    mean = measurement.mean_inflight
     if mean < _LEAST_INFLIGHT_SHARE * least_inflight:
-        return _untested(
-            result,
-            f"only {format_count(mean)} in flight on average; the promise needs {least_inflight}",
-        )
-    return result
+        where = "at the disk on average" if is_counted else "on average"
+        return f"only {format_count(mean)} in flight {where}; the promise needs {least_inflight}"
+    return ""
 
 
 def _untested(result: SuiteTestResult, reason: str) -> SuiteTestResult:
-    return msgspec.structs.replace(result, verdict="untested", reason=reason)
+    """Return a result that is untested if there is a reason."""
+    return msgspec.structs.replace(result, verdict="untested", reason=reason) if reason else result
 
 
 def _worst(results: list[SuiteTestResult]) -> SuiteTestResult:

@@ -8,9 +8,19 @@ from collections.abc import Sequence
 
 import msgspec
 
-from disksla.fio import NOTHING, DirectionResult, FioJob, FioResult, Pattern, add_up
+from disksla.fio import (
+    NOTHING,
+    DirectionResult,
+    FioJob,
+    FioResult,
+    Pattern,
+    add_up,
+)
 from disksla.histogram import LatencyBin, quantile_s
+from disksla.verification.places import UsedDisk
 
+_LEAST_COUNTED_SHARE = 0.9
+"""Share of the requests of a load that the kernel counted, if the counts are those of the load."""
 SHOWN_SHARES = (0.5, 0.9, 0.99, 0.999)
 """The percentiles of latency in reports, as shares of the requests."""
 
@@ -40,6 +50,10 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """The requested rate, reads and writes; None for as many requests as possible."""
     is_direct: bool | None = True
     """Whether the requests bypassed the cache of the operating system; None if unknown."""
+    counted_inflight: float | None = None
+    """Requests in flight at the disk on average, as the kernel counted them; None if unknown."""
+    waits: str = ""
+    """The option that makes requests wait for each other, so that the queue may drain."""
     is_paced: bool = False
     """Whether it paused between requests, so that it asked for less than it could."""
     targets: tuple[str, ...] = ()
@@ -60,11 +74,14 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mean_inflight(self) -> float:
-        """Requests in flight on average: rate times latency, by Little's law.
+        """Requests in flight on average: as counted, else rate times latency (Little's law).
 
-        It is `inflight` where the latency is unknown. It is less if the load did not fill its
-        queue: at a fixed rate, with a synchronous engine, with pauses or flushes in between.
+        It is `inflight` where the latency is unknown too. It is less if the load did not fill its
+        queue: at a fixed rate, with pauses in between. The latency of fio may contain time in its
+        own queue.
         """
+        if self.counted_inflight is not None:
+            return self.counted_inflight
         measured = self.measured
         if measured.mean_latency_s is None:
             return self.inflight
@@ -94,6 +111,24 @@ def measurement_of(job: FioJob, result: FioResult) -> Measurement:
     )
 
 
+def counted_inflight(load: Measurement, disks: Sequence[UsedDisk]) -> float | None:
+    """Return the requests in flight of a load that fio ran alone, as the kernel counted them.
+
+    None if its requests are not in the counts of one disk. Where that did more (a ramp, parts of
+    large requests, flushes, other programs), the load has its share.
+    """
+    used = [disk for disk in disks if disk.is_used]
+    measured = load.measured
+    if len(used) != 1 or not measured.requests:
+        return None
+    [disk] = used
+    done = disk.read_ios + disk.write_ios + disk.read_merges + disk.write_merges
+    ticks_s = (disk.read_ticks + disk.write_ticks) / 1000
+    if done < _LEAST_COUNTED_SHARE * measured.requests or ticks_s <= 0:
+        return None
+    return ticks_s / measured.runtime_s * min(1.0, measured.requests / done)
+
+
 def at_the_same_time(parts: Sequence[Measurement]) -> Measurement:
     """Return the measurements of jobs that ran at the same time as that of one load."""
     if len(parts) == 1:
@@ -112,6 +147,7 @@ def at_the_same_time(parts: Sequence[Measurement]) -> Measurement:
         write=write,
         rate_iops=sum(rates) if len(rates) == len(parts) else None,
         is_direct=False if False in directness else None if None in directness else True,
+        waits=next((part.waits for part in parts if part.waits), ""),
         is_paced=any(part.is_paced for part in parts),
         targets=tuple(sorted({target for part in parts for target in part.targets})),
         problem=next((part.problem for part in parts if part.problem), ""),

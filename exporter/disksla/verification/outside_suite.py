@@ -4,16 +4,16 @@ The cost law of the terms says at which rate such a load is at the limits; the c
 terms say how many requests must be in flight for the promise to hold.
 """
 
-import math
 from typing import NamedTuple
 
-from disksla.limits import USUAL_IOPS_CONDITIONS, Charge, Conditions, Limits, Work, promised_share
+from disksla.limits import USUAL_IOPS_CONDITIONS, Charge, Limits, Work, promised_share
 from disksla.units import format_count, format_size
 from disksla.verification.measurement import Measurement
 from disksla.verification.suites import (
     USUAL_BANDWIDTH_CONDITIONS,
     Requirement,
     SuiteTest,
+    needed_inflight,
     short_name,
 )
 
@@ -24,8 +24,6 @@ class OutsideTest(NamedTuple):
     test: SuiteTest
     least_inflight: int
     """Requests in flight for which the promise holds."""
-    iops_at_latency: float
-    """The rate to which its queue limits the load, if the disk has the stated latency."""
 
 
 def outside_test(limits: Limits, measurement: Measurement) -> OutsideTest | None:
@@ -66,27 +64,32 @@ def outside_test(limits: Limits, measurement: Measurement) -> OutsideTest | None
             burst=factor / burst_s if burst_s else None,
         ),
     )
-    depth = _conditions(limits, measurement.request_bytes, binding).queue_depth or 1
-    return OutsideTest(test, depth, _iops_at_latency(limits, measurement))
+    depth = _stated_depth(limits, measurement.request_bytes, binding)
+    least = needed_inflight(limits, required_iops, measurement.write_share, depth)
+    return OutsideTest(test, least)
 
 
-def _conditions(limits: Limits, request_bytes: int, binding: Charge) -> Conditions:
-    """Return the conditions of the limit that applies; the usual depth where none is stated.
+def within_unit(limits: Limits, measurement: Measurement, tolerance_ratio: float) -> str:
+    """Return why a load that one allocation unit may serve proves nothing; "" if it is less."""
+    unit, read, write = limits.one_unit, measurement.read, measurement.write
+    work = Work(read.iops, write.iops, read.bytes_per_second, write.bytes_per_second)
+    load = None if unit is None else work.load(unit.promise_charges, 1.0)
+    if unit is None or load is None or load < 1 - tolerance_ratio:
+        return ""
+    size = format_size(unit.size_bytes)
+    return f"each allocation unit of {size} has its own limit, and it may not have used all units"
+
+
+def _stated_depth(limits: Limits, request_bytes: int, binding: Charge) -> int:
+    """Return the queue depth of the limit that applies; the usual one where none is stated.
 
     Smaller requests need as many in flight for the bandwidth as for the IOPS.
     """
-    conditions, usual = limits.iops_conditions or USUAL_IOPS_CONDITIONS, USUAL_IOPS_CONDITIONS
+    conditions, usual = limits.iops_conditions, USUAL_IOPS_CONDITIONS
     bandwidth = limits.bandwidth_conditions or USUAL_BANDWIDTH_CONDITIONS
     if binding.limit == "bandwidth" and request_bytes >= bandwidth.request_bytes:
         conditions, usual = bandwidth, USUAL_BANDWIDTH_CONDITIONS
-    return Conditions(conditions.request_bytes, conditions.queue_depth or usual.queue_depth)
-
-
-def _iops_at_latency(limits: Limits, measurement: Measurement) -> float:
-    """Return the rate at which the queue of a load is served with the stated latency."""
-    stated = [limits.write_latency_s if measurement.write_share else None, limits.latency_s]
-    latency_s = max((each for each in stated if each is not None), default=0.0)
-    return measurement.inflight / latency_s if latency_s else math.inf
+    return (conditions and conditions.queue_depth) or usual.queue_depth or 1
 
 
 def _why(measurement: Measurement, binding: Charge, share: float) -> str:

@@ -1,7 +1,9 @@
 """Where the files of a load are: the disk, or the directory if its disk is not known."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 _NAME = re.compile(r"(?:(?:^|(?<=:))[A-Za-z]:(?=[\\/]))?(?:\\.|[^:\\])+")
 """One of the names that fio separates by colons, in which a backslash escapes a colon."""
@@ -11,6 +13,29 @@ _WINDOWS = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 """A drive, a volume, a volume of a cluster, or a share of another machine."""
+
+
+class UsedDisk(msgspec.Struct, frozen=True):
+    """A disk that fio found behind the files of its jobs, and what the kernel counted there.
+
+    Ticks are in ms: the time that each request took, added up.
+    """
+
+    name: str
+    read_ios: float = 0
+    write_ios: float = 0
+    read_merges: float = 0
+    write_merges: float = 0
+    read_ticks: float = 0
+    write_ticks: float = 0
+    aggr_read_ios: float | None = None
+    """Only for a disk that is built from others."""
+    hostname: str = ""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it had requests, and is not built from disks that had them."""
+        return self.read_ios + self.write_ios > 0 and self.aggr_read_ios is None
 
 
 def names_in(text: str) -> tuple[str, ...]:
@@ -36,13 +61,13 @@ def is_device(place: str) -> bool:
     return place.startswith("/dev/") or windows_place(place) is not None
 
 
-def disks_used(places: Iterable[str], disks: Iterable[str], stacks: Iterable[str]) -> set[str]:
+def disks_used(places: Iterable[str], disks: Sequence[UsedDisk]) -> set[str]:
     """Return the disks of a load, or its directories if they may be on several.
 
-    `disks` had requests according to fio, and `stacks` are built from them. A device that fio does
-    not list is a disk of its own. What /dev/mapper/data is, is not known.
+    A device that fio does not list is a disk of its own. What /dev/mapper/data is, is not known.
     """
-    found, known = set(disks), (*disks, *stacks)
+    found = {disk.name for disk in disks if disk.is_used}
+    known = tuple(disk.name for disk in disks if disk.is_used or disk.aggr_read_ios is not None)
     named = {place for place in places if is_device(place)}
     if not found:
         several = set(places)

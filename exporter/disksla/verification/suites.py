@@ -4,6 +4,7 @@ A suite is made from the limits of one disk. A test requires what the terms prom
 of its size: the share of the IOPS that is promised at that size, capped by the bandwidth limit.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Literal, get_args
 
@@ -37,6 +38,8 @@ _VK_SHARES = (
 USUAL_BANDWIDTH_CONDITIONS = Conditions(MIB, 16)
 """Where the provider states none."""
 _ROUNDING_SHARE = 1e-9
+_USUAL_LATENCY_S = 0.001
+"""Of a disk whose terms state none: AWS advises a queue of 1 for each 1000 IOPS."""
 
 
 class Requirement(msgspec.Struct, frozen=True):
@@ -116,6 +119,13 @@ class Suite(msgspec.Struct, frozen=True):
 def default_suite(provider: str) -> SuiteName:
     """Return the suite of the provider; "terms" if it publishes none that is known."""
     return "vk" if provider == "vk" else "yandex" if provider == "yandex" else "terms"
+
+
+def needed_inflight(limits: Limits, iops: float, write_share: float, stated: int) -> int:
+    """Return the requests in flight that a rate needs: the stated ones, or more (Little's law)."""
+    latencies_s = [limits.write_latency_s if write_share else None, limits.latency_s]
+    latency_s = max((each for each in latencies_s if each is not None), default=_USUAL_LATENCY_S)
+    return max(stated, math.ceil(iops * latency_s - _ROUNDING_SHARE))
 
 
 def make_suite(name: SuiteName, limits: Limits, tolerance_ratio: float) -> Suite:
@@ -232,6 +242,10 @@ def _rate_test(
     workers: int = 1,
 ) -> SuiteTest:
     requirement = _rate_requirement(limits, unit, pattern, request_bytes)
+    if requirement is not None:
+        iops = requirement.required / (1 if unit == "iops" else request_bytes)
+        needed = needed_inflight(limits, iops, float(_is_write(pattern)), depth * workers)
+        depth = math.ceil(needed / workers)
     what = "IOPS" if unit == "iops" else "bandwidth"
     return SuiteTest(
         name=short_name(pattern, request_bytes),
@@ -252,6 +266,8 @@ def _latency_test(
 ) -> SuiteTest:
     at = _rate_requirement(limits, "iops", pattern, request_bytes)
     rate_iops = None if at is None else at.required * (1 - tolerance_ratio)
+    if at is not None:
+        depth = needed_inflight(limits, at.required, float(_is_write(pattern)), depth)
     requirement = None
     skip_reason = "the terms name no latency"
     own_latency_s = limits.write_latency_s if _is_write(pattern) else None

@@ -8,14 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from disksla.fio import (
-    NOTHING,
-    DirectionResult,
-    FioJob,
-    FioResult,
-    Pattern,
-    add_up,
-)
+from disksla.fio import NOTHING, DirectionResult, FioJob, FioResult, Pattern, add_up
 from disksla.histogram import LatencyBin, quantile_s
 from disksla.verification.places import UsedDisk
 

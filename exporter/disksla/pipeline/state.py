@@ -175,12 +175,14 @@ def to_look_at(state: State, now_s: float) -> list[str]:
     """Return the disks that are looked at closer now: those that have been busy longest, first.
 
     That is at the start of each LOOK_EVERY_S of monotonic time, at the same time by all detectors,
-    and after a disk became busy or its load changed.
+    and after a disk became busy or its load changed. Those where a look would show nothing more
+    are left out.
     """
     busy_since = {
         device: since_s
         for device in (state.active & state.monitored.keys()) - state.mounts
         if (since_s := state.monitored[device].detector.busy_since_s) is not None
+        and not state.monitored[device].detector.is_explained
         and _is_seen_too_little(
             state.monitored[device].detector, now_s, min(now_s % LOOK_EVERY_S, now_s - since_s)
         )

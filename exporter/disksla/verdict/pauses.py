@@ -121,8 +121,15 @@ class Clock(NamedTuple):
 
 
 def find_clock(pauses: Iterable[Pause]) -> Clock | None:
-    """Return the clock of pauses that have ended; None if they are too few, or end at any time."""
-    return _clock_of(tuple(pause for pause in pauses if pause.steps > 1 and not pause.is_open))
+    """Return the clock of pauses that have ended; None if they are too few, or end at any time.
+
+    If all together have none, because samples were late, those of one look may have one.
+    """
+    ended = tuple(pause for pause in pauses if pause.steps > 1 and not pause.is_open)
+    groups = [tuple(group) for group in reversed(_groups(ended))]
+    tried = [ended, *groups] if len(groups) > 1 else [ended]
+    clocks = (_clock_of(each) for each in tried)
+    return next((clock for clock in clocks if clock is not None), None)
 
 
 @lru_cache(maxsize=16)  # between two looks at a disk, its pauses are the same

@@ -91,7 +91,7 @@ def _paused(
     if not any(throttled_s):
         return None
     served, is_certain = (None, False) if full is None else (full.served, full.is_certain)
-    throttle = UNKNOWN_LIMIT if served is None else _named(served, limits, tolerance, group)
+    throttle = UNKNOWN_LIMIT if full is None else _named(full, limits, tolerance, group)
     if throttle == UNKNOWN_LIMIT:
         if full is None or _may_be_served(full, clock, seconds):
             return None
@@ -173,10 +173,18 @@ def _with_all(served: Interval) -> Interval:
 
 
 def _named(
-    served: Interval, limits: Limits, tolerance: float, group: SharedWindow | None
+    full: Admitted, limits: Limits, tolerance: float, group: SharedWindow | None
 ) -> Throttle:
-    """Return the limit of a limiter that is seen, by what it admits in a time."""
-    own = limit_at(served, limits, tolerance)
+    """Return the limit of a limiter that is seen, by what it admits in its windows.
+
+    Of few large requests, one may be in the wrong window; of many, one window may be wrong.
+    """
+    own = limit_at(full.served, limits, tolerance)
+    if own is None and full.requests < FEW_REQUESTS:
+        own = limit_at(full.served, limits, tolerance + 1 / max(1, full.served.requests))
+    elif own is None and full.windows:
+        by_size = sorted(full.windows, key=lambda window: (window.bytes, window.requests))
+        own = limit_at(by_size[len(by_size) // 2], limits, tolerance)
     if own is not None:
         return own
     return group.throttle if group is not None and group.throttle else UNKNOWN_LIMIT

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from disksla.interval import Interval
+from disksla.interval import Interval, load_of
 from disksla.limits import Limits
 from disksla.procfs import CloseSample
 from disksla.units import MIB
@@ -23,6 +23,8 @@ LIMITED_VERDICTS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
 """Requests waited for the disk, so a load that waits for them may ask for more than was served."""
 
 
+FAR_SHARE = 0.25
+"""Of the promise. A disk that is asked for less is not looked at closer."""
 SHARED_SILENCE_S = 3.0
 SHARED_BYTES = 16 * MIB
 """A request of each of sixteen clients: NFS has them of up to 1 MiB."""
@@ -63,6 +65,9 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     None if they were not."""
     ceiling: Ceiling | None = None
     """The rate at which the disk was throttled last. No verdict reads it."""
+    is_explained: bool = False
+    """A closer look would show nothing more of the last second: the disk was far below its limits,
+    or at one of which it is known that it is even."""
 
     def pauses_since(self, from_s: float) -> int:
         """Return how many pauses that may be those of a limiter ended later, or have not ended."""
@@ -175,6 +180,7 @@ def _decided(
         pending=(*silent, next_one),
         busy_since_s=_looked_at_since(state, seconds) if is_busy else None,
         ceiling=_ceiling(state, found),
+        is_explained=_is_explained(second, found, limits),
     )
     if _is_idle(next_one.window):  # it is the only one that is pending
         return msgspec.structs.replace(_after_idle(after), pending=()), (
@@ -279,6 +285,14 @@ def _verdict(
         otherwise=otherwise,
         is_seen=found.sign == "pauses" and found.is_certain,
     )
+
+
+def _is_explained(second: Second, found: FoundLimiter | None, limits: Limits) -> bool:
+    """Return whether a closer look would show nothing more of a second."""
+    if found is not None:
+        return found.sign == "bucket" and limits.limiter.kind == "even"
+    load = load_of(second.served, limits.promise_charges)
+    return load is not None and load < FAR_SHARE
 
 
 def _ceiling(state: DetectorState, found: FoundLimiter | None) -> Ceiling | None:

@@ -123,7 +123,7 @@ def test_types_that_halve_the_waiting() -> None:
 
     assert iops_of("aws.gp3") == [3000]
     assert iops_of("aws.gp2") == pytest.approx([501], abs=3)
-    assert iops_of("aws.io2") == [500]
+    assert iops_of("aws.io2") == [600], "sold by the hundred"
     assert iops_of("aws.standard") == []
     assert halving(catalog["aws.standard"], 2048 * GIB, needs) == []
 

@@ -174,7 +174,7 @@ def test_short_throttling_is_not_left_out() -> None:
     scenario = replace(SCENARIOS["iops-300-deep"], loads=(load,), seconds=61.0)
     sentences = sentences_of(judged(scenario).states)
     assert re.match(
-        r"For 1\.\d of the last 61 s the disk was throttled at its limit", sentences[0]
+        r"For 2\.\d of the last 61 s the disk was throttled at its limit", sentences[0]
     )
 
 

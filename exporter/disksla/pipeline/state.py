@@ -117,12 +117,12 @@ class State(msgspec.Struct, frozen=True):
     def configuration(self) -> Configuration:
         """The configuration in force."""
         return Configuration(
-            self.settings,
-            self.catalog,
-            self.machines,
-            self.machine_problem,
-            self.unknown_machines,
-            self.terms_files,
+            settings=self.settings,
+            catalog=self.catalog,
+            machines=self.machines,
+            machine_problem=self.machine_problem,
+            unknown_machines=self.unknown_machines,
+            terms_files=self.terms_files,
         )
 
 

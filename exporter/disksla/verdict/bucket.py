@@ -50,7 +50,7 @@ NEAR_SHARE = 0.8
 """Of the limit. If no window of a second has so much, none waited."""
 
 
-class Bucket(NamedTuple):
+class LimitBucket(NamedTuple):
     """The bucket of one limit, and how writes are counted."""
 
     level: ThrottleLevel
@@ -81,12 +81,14 @@ class Bucket(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def buckets_of(limits: Limits) -> tuple[Bucket, ...]:
+def buckets_of(limits: Limits) -> tuple[LimitBucket, ...]:
     """Return the buckets that may make the requests of a disk wait, as far as they are known."""
     limiter = limits.limiter
     known_s = limiter.bucket_s or limiter.window_s
     return tuple(
-        Bucket(level, charge, has_empty, depth_s, limiter.window_s or 0.0, limiter.excess_ratio)
+        LimitBucket(
+            level, charge, has_empty, depth_s, limiter.window_s or 0.0, limiter.excess_ratio
+        )
         for level, least, most in levels(limits)
         for charge in dict.fromkeys((*least, *most))
         for has_empty in (False, True)
@@ -148,7 +150,7 @@ class Followed(NamedTuple):
 
 
 def follow(
-    windows: Sequence[Interval], before: Sequence[Followed | None], bucket: Bucket
+    windows: Sequence[Interval], before: Sequence[Followed | None], bucket: LimitBucket
 ) -> Followed | None:
     """Return a bucket after the windows of a second; None if certainly none of them waited.
 
@@ -204,21 +206,21 @@ def follow(
                 even_requests += piece.requests
             piece = Piece()
     return Followed(
-        shift_s,
-        least_s,
-        most_s,
-        tuple(waited_s),
-        over,
-        pieces_s,
-        even_s,
-        even_cost_s,
-        even_requests,
-        piece,
-        largest_s,
+        shift_s=shift_s,
+        least_s=least_s,
+        most_s=most_s,
+        waited_s=tuple(waited_s),
+        over=over,
+        pieces_s=pieces_s,
+        even_s=even_s,
+        even_cost_s=even_cost_s,
+        even_requests=even_requests,
+        rest=piece,
+        largest_s=largest_s,
     )
 
 
-def _gap_s(before: Sequence[Followed | None], bucket: Bucket) -> float:
+def _gap_s(before: Sequence[Followed | None], bucket: LimitBucket) -> float:
     """Return the gap after these seconds; in one in which none waited, the bucket got full."""
     gap_s = 0.0
     for each in before:
@@ -227,7 +229,7 @@ def _gap_s(before: Sequence[Followed | None], bucket: Bucket) -> float:
 
 
 def is_limiting(
-    seconds: Sequence[Followed | None], busy_s: Sequence[float], bucket: Bucket
+    seconds: Sequence[Followed | None], busy_s: Sequence[float], bucket: LimitBucket
 ) -> bool:
     """Return whether requests wait for a bucket, by the seconds of EVIDENCE_S that end now.
 

@@ -16,7 +16,14 @@ import msgspec
 from disksla.interval import Interval, load_of, summed
 from disksla.limits import Limits
 from disksla.verdict.admitted import Admitted, admitted
-from disksla.verdict.bucket import EVIDENCE_S, SLOWER, Bucket, Followed, buckets_of, is_limiting
+from disksla.verdict.bucket import (
+    EVIDENCE_S,
+    SLOWER,
+    Followed,
+    LimitBucket,
+    buckets_of,
+    is_limiting,
+)
 from disksla.verdict.naming import binding_limit, limit_at
 from disksla.verdict.pauses import LONGEST_WINDOW_S, Clock, find_clock
 from disksla.verdict.second import Second
@@ -29,6 +36,8 @@ BUSY_SHARE = 0.25
 """Of the time. With requests in flight for less, no sign is looked for."""
 FEW_REQUESTS = 12
 """In a window. A disk may serve so many at a time."""
+LONGEST_SERVICE_S = 0.05
+"""Of a request. A disk may serve a queue so many at a time, in as constant a time."""
 ONE_WINDOW = 0.1
 """Requests take one window each, if their mean latency differs from it by no more than this."""
 LOOKED_SECONDS = 4
@@ -111,7 +120,9 @@ def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> b
     served = summed([second.served for second in seconds])
     took_s = ((served.read_ms or 0) + (served.data_write_ms or 0)) / 1000
     latency_s = took_s / max(1, served.requests)
-    return full.requests < FEW_REQUESTS and latency_s > (1 - ONE_WINDOW) * clock.window_s
+    is_one_each = abs(latency_s / clock.window_s - 1) < ONE_WINDOW
+    is_queue = clock.window_s < LONGEST_SERVICE_S and latency_s > clock.window_s
+    return full.requests < FEW_REQUESTS and (is_one_each or is_queue)
 
 
 def _at_limit_of_group(
@@ -134,7 +145,7 @@ def _at_bucket(seconds: Sequence[Second], limits: Limits) -> FoundLimiter | None
     last = seconds[-1]
     recent = [second for second in seconds if second.number > last.number - EVIDENCE_S]
     busy_s = [second.busy_share * second.served.seconds for second in recent]
-    found: tuple[Bucket, Followed] | None = None
+    found: tuple[LimitBucket, Followed] | None = None
     longest_s = 0.0
     for index, bucket in enumerate(buckets_of(limits)):
         followed = last.buckets[index]

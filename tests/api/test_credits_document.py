@@ -21,9 +21,15 @@ def test_sentence() -> None:
     assert resting.describe().endswith("75 %; full again after 3.33 h at rest.")
     draining = msgspec.structs.replace(resting, exhaustion_s=1380.0, lasting_ratio=0.6249)
     assert draining.describe() == (
-        "Burst credits (iops): 50 %, between 25 % and 75 %; empty in 23 min at this load;"
-        " full again after 3.33 h at rest; 62 % of this load would last."
+        "Burst credits (iops): 50 %, between 25 % and 75 %; empty in 23 min, between 11.5 min and"
+        " 34.5 min, at this load; full again after 3.33 h at rest; 62 % of this load would last."
     )
+    started = msgspec.structs.replace(
+        draining, ratio=0.15, lower_ratio=0.0, upper_ratio=1.0, exhaustion_s=10.0
+    )
+    assert "; empty in 10 s, at most 66.7 s, at this load;" in started.describe()
+    exact = msgspec.structs.replace(draining, lower_ratio=0.49, upper_ratio=0.51)
+    assert "; empty in 23 min at this load;" in exact.describe()
     full = msgspec.structs.replace(HALF, refill_s=0.0)
     assert full.describe() == HALF.describe()
 

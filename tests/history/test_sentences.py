@@ -228,9 +228,38 @@ def test_longest_problem_is_first_and_flushes_are_named() -> None:
     summary = Summary(300.0, {"below": long}, {("base", "iops"): short})
     first, second = explain(summary, assignment())
     assert first.startswith("For 148 of the last 300 s the disk gave less than promised:")
-    assert "promised: 100 IOPS, 0 B/s" in first
+    assert "promised: 100 to 600 IOPS, 0 B/s" in first
     assert second.startswith("For 3 of the last 300 s the disk was throttled at its limit")
     assert "served 300 of 300 IOPS, 0 B/s" in second
+
+
+def test_each_rate_of_an_unknown_limit_has_a_sentence() -> None:
+    """The disk was enlarged, and its limit lowered; the terms are still those of before."""
+    limiter = Limiter(buckets=summed(500), changes=((20.02, summed(120)),))
+    scenario = Scenario(
+        limiter=limiter, loads=(Closed(depth=12),), seconds=40.0, terms=SumTerms(iops=250)
+    )
+    text = explained(scenario)
+    assert re.search(r"served 50\d IOPS.* It serves 2 times what its terms say: was it enl", text)
+    assert "364" not in text
+    assert "the load asked for less" not in text
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        (98.8, "the load asked for less than is promised: 98.8 IOPS, 0 B/s."),
+        (153.0, "the load asked for less than is promised: 98.8 to 153 IOPS, 0 B/s."),
+        (
+            299.0,
+            "the load may have asked for what is promised (flushes leave a doubt): 98.8 to 299",
+        ),
+    ],
+)
+def test_flushes_leave_a_range(most: float, expected: str) -> None:
+    part = SummaryPart(100.0, 98.8, 0.0, 1.0, 0.0, most_iops=most, load=0.33, most_load=most / 300)
+    [sentence] = explain(Summary(100.0, {"unproven": part}, {}), assignment())
+    assert expected in sentence
 
 
 def test_merged_flushes_are_not_said_to_be_more_than_the_limit() -> None:

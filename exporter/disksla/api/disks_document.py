@@ -28,6 +28,9 @@ from disksla.text import escape_bytes
 from disksla.units import format_duration, format_percent, format_size
 from disksla.verdict import LIMITED_VERDICTS, VERDICTS, LimitKind, Shown, Verdict
 
+_HARDLY = 1.1
+"""Bounds that differ by less than this factor say the same."""
+
 
 class CreditsDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Burst credits of one resource, as shares of the capacity."""
@@ -58,12 +61,23 @@ class CreditsDocument(msgspec.Struct, frozen=True, kw_only=True):
             name, known = f"{name}, shared by all clients", f"at most {upper}"
         parts = [f"{name}: {known}"]
         if self.exhaustion_s is not None:
-            parts.append(f"empty in {format_duration(self.exhaustion_s)} at this load")
+            empty = f"empty in {format_duration(self.exhaustion_s)}"
+            parts.append(f"{empty}{self._range(self.exhaustion_s)} at this load")
         if self.refill_s and not self.is_shared:
             parts.append(f"full again after {format_duration(self.refill_s)} at rest")
         if self.exhaustion_s is not None and self.lasting_ratio is not None:
             parts.append(f"{format_percent(round(self.lasting_ratio, 2))} of this load would last")
         return "; ".join(parts) + "."
+
+    def _range(self, exhaustion_s: float) -> str:
+        """Return the time until empty by both bounds; '' if it hardly differs."""
+        least, most = self.lower_ratio, self.upper_ratio
+        if self.is_shared or not self.ratio or most <= _HARDLY * least:
+            return ""
+        shortest, longest = (
+            format_duration(exhaustion_s * each / self.ratio) for each in (least, most)
+        )
+        return f", between {shortest} and {longest}," if least else f", at most {longest},"
 
 
 class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):

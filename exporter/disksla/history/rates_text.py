@@ -4,6 +4,7 @@ from disksla.limits import Rates
 from disksla.units import format_bandwidth, format_count
 from disksla.verdict import LimitKind
 
+_MUCH_MORE = 1.01
 _WHOLE_FROM_S = 10.0
 """Seconds are shown without a fraction from here on."""
 
@@ -38,6 +39,7 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds:.0f}" if seconds >= _WHOLE_FROM_S else f"{seconds:.2g}"
 
 
-def iops_text(rate: float) -> str:
-    """Return a rate of requests."""
-    return f"{format_count(rate)} IOPS"
+def iops_text(rate: float, most: float = 0.0) -> str:
+    """Return a rate of requests, as a range if it may be more by a hundredth."""
+    more = f" to {format_count(most)}" if most > _MUCH_MORE * rate else ""
+    return f"{format_count(rate)}{more} IOPS"

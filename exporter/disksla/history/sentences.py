@@ -15,12 +15,13 @@ from disksla.history.slot import Slot
 from disksla.history.summary import SlowPart, Summary, SummaryPart
 from disksla.limits import Assignment, Limits, Rates, SharedLimits
 from disksla.units import format_bandwidth, format_count, format_duration, format_listed_bandwidth
-from disksla.verdict import OF_MACHINE, LimitKind, ThrottleLevel
+from disksla.verdict import DEFAULT_DEPTH, OF_MACHINE, LimitKind, ThrottleLevel
 
 FAR_BELOW = 0.8
 """Of a limit: a disk whose load was lower in each second was not throttled at it."""
 _MOSTLY = 0.5
 """Share of the time with requests."""
+_NEARLY = 0.97
 _CLOSE = 1.1
 """Of a limit: a disk that served more had burst credits for a part of the time."""
 
@@ -103,12 +104,14 @@ def _problems(
     for (level, limit), part in summary.throttled.items():
         if not is_said(part.seconds, summary.seconds):
             continue  # a rate may be that of a limit by chance for a window or two
-        how_long = _how_long(part.seconds, summary)
-        if limit in OF_MACHINE:
-            sentence = _throttled_by_machine(how_long, part, level, OF_MACHINE[limit], machine)
-        else:
-            sentence = _throttled(how_long, part, limits, level, limit)
-        yield part.seconds, sentence
+        rates = summary.unknown_rates if level == "unknown" else ()
+        for each in [each for each in rates if is_said(each.seconds, summary.seconds)] or [part]:
+            how_long = _how_long(each.seconds, summary)
+            if limit in OF_MACHINE:
+                sentence = _throttled_by_machine(how_long, each, level, OF_MACHINE[limit], machine)
+            else:
+                sentence = _throttled(how_long, each, limits, level, limit)
+            yield each.seconds, sentence
     below, stalled, slow = (
         summary.verdicts.get("below"),
         summary.verdicts.get("stalled"),
@@ -132,9 +135,13 @@ def _problems(
 
 
 def _below(how_long: str, part: SummaryPart, limits: Limits) -> str:
+    number = round(part.inflight)
+    requests = "request" if number == 1 else "requests"
+    # With fewer in flight than a promise needs, a limiter was seen.
+    gave = "gave less" if number >= 0.9 * DEFAULT_DEPTH else "was limited to less"
     return (
-        f"{how_long} the disk gave less than promised: {_rates(part)}, with"
-        f" {format_count(round(part.inflight))} requests in flight; the promise is"
+        f"{how_long} the disk {gave} than promised: {_rates(part)}, with"
+        f" {format_count(number)} {requests} in flight; the promise is"
         f" {describe_rates(limits.rates)}."
         " Report this to the provider, with a recording (disksla record) as evidence."
     )
@@ -161,9 +168,12 @@ def _how_long(seconds: float, summary: Summary) -> str:
 
 
 def _rates(part: SummaryPart, limit: float | None = None) -> str:
-    """Return rates of data; beside a limit of IOPS, those between the bounds nearest to it."""
+    """Return rates of data, as a range where flushes leave a doubt.
+
+    Beside a limit of IOPS, they are those between the bounds nearest to it.
+    """
     if limit is None:
-        iops = iops_text(part.iops)
+        iops = iops_text(part.iops, part.most_iops)
     else:
         iops = f"{format_count(_iops_near(part, limit))} of {iops_text(limit)}"
     return f"{iops}, {format_bandwidth(part.bytes_per_second)}"
@@ -286,14 +296,29 @@ def _throttled(
             f" {limit_text(limits.burst.rates, limit)} (burst rate): {served}. This uses up burst"
             f" credits; without credits the limit is {limit_text(limits.rates, limit)}."
         )
-    unknown = f"{how_long} the disk was throttled at an unknown limit: {served}."
-    if not limits.promise_charges:
-        return f"{unknown} Configure the terms of this disk to compare this with what was sold."
     return (
-        f"{unknown} The terms of this disk do not explain this rate. Either it is of another type"
-        " or size than configured, or the provider counts requests in another way (a large one as"
-        " several), or a limit of the machine applies that is not configured."
+        f"{how_long} the disk was throttled at an unknown limit: {served}."
+        f" {_unexplained(part, limits)}"
     )
+
+
+def _unexplained(part: SummaryPart, limits: Limits) -> str:
+    """Return what may explain the rate of a limiter that is none of the limits."""
+    if part.load is None or part.most_load is None:
+        return "Configure the terms of this disk to compare this with what was sold."
+    if part.load > _CLOSE and limits.burst is None:
+        return (
+            f"It serves {part.load:.2g} times what its terms say: was it enlarged, or changed to"
+            " another type? Correct the terms."
+        )
+    others = (
+        "either the disk is of another type or size than configured, or the provider counts"
+        " requests in another way (a large one as several), or a limit of the machine applies that"
+        " is not configured. Until that is known, the promise is not tested."
+    )
+    if part.most_load < 1:
+        return f"That is less than is promised ({describe_rates(limits.rates)}): {others}"
+    return f"The terms of this disk do not explain this rate: {others}"
 
 
 def _acquittal(summary: Summary, *, shared: bool) -> Iterator[str]:
@@ -335,11 +360,11 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         )
     if "unproven" in said:
         part = said["unproven"]
-        found = (
-            "the load asked for less than is promised"
-            if limits.promise_charges
-            else "the disk served the load, and there is no promise to compare it with"
-        )
+        found = "the disk served the load, and there is no promise to compare it with"
+        if part.most_load is not None and _may_be_tested(part):
+            found = "the load may have asked for what is promised (flushes leave a doubt)"
+        elif limits.promise_charges:
+            found = "the load asked for less than is promised"
         if limits.shared_by is not None and "met" in said:
             found = f"the load was below the limit, which is shared by {limits.shared_by}"
         elif limits.shared_by is not None and summary.load is not None:
@@ -348,6 +373,12 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         yield f"{_how_long(part.seconds, summary)} {found}: {_rates(part)}."
     if "idle" in said:
         yield f"{_how_long(said['idle'].seconds, summary)} the disk was idle."
+
+
+def _may_be_tested(part: SummaryPart) -> bool:
+    """Return whether a load reached the promise if all its flushes had data, and else did not."""
+    load, most = part.load or 0.0, part.most_load or 0.0
+    return load < _NEARLY <= most
 
 
 def _other_operations(summary: Summary, limits: Limits) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """What a disk did in a period, by verdict and by limit: from its slots."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from operator import attrgetter
 from typing import Literal, NamedTuple, get_args
 
 from disksla.history.slot import Slot, joined
@@ -15,6 +16,8 @@ _THROTTLED = VERDICTS.index("throttled")
 _LONGEST_SLOT_S = 2.0
 _MOST_SHARE = 0.5
 """What applies for this share of a slot or longer dominates it."""
+_SAME_RATE = 1.25
+"""Slots of one rate differ by less than this factor from the next."""
 
 
 class SummaryPart(NamedTuple):
@@ -34,6 +37,9 @@ class SummaryPart(NamedTuple):
     most_iops: float = 0.0
     """Reads and data writes per second, at most: where they are not counted exactly, a flush may
     have had data."""
+    load: float | None = None
+    """Load of the promise at least, and at most; None without a promise."""
+    most_load: float | None = None
 
 
 class SlowPart(NamedTuple):
@@ -54,7 +60,8 @@ class Summary(NamedTuple):
 
     seconds: float
     verdicts: Mapping[Verdict, SummaryPart]
-    """Those that there were."""
+    """Those that there were. Seconds in which requests waited at an unknown limit are not among
+    those in which a load was served."""
     throttled: Mapping[tuple[ThrottleLevel, LimitKind], SummaryPart]
     """The limits at which it was throttled, by level."""
     peak_load: float | None = None
@@ -71,6 +78,8 @@ class Summary(NamedTuple):
     """Reads and writes completed, as the kernel counts."""
     others: float = 0.0
     """Operations of an NFS mount that are neither reads nor writes."""
+    unknown_rates: Sequence[SummaryPart] = ()
+    """What it did while it was throttled at an unknown limit, each rate apart."""
 
 
 _ORDER = tuple(product(LEVELS, LIMIT_KINDS))
@@ -92,21 +101,29 @@ def summary_of_slots(
     by_limit: defaultdict[tuple[ThrottleLevel, LimitKind], _Applied] = defaultdict(list)
     for slot in slots:
         for verdict, seconds in zip(VERDICTS, slot.verdict_s, strict=True):
-            if seconds:
+            if seconds and not (verdict == "unproven" and slot.totals.unknown):
                 by_verdict[verdict].append((slot, seconds))
         for limit, seconds in zip(LIMIT_KINDS, slot.throttled_s, strict=True):
             if seconds:
                 by_limit[_level(slot, limit), limit].append((slot, seconds))
     active = [slot for slot in slots if slot.requests]
     whole = joined(slots)
+    unknown = _by_rate(by_limit.get(("unknown", "unknown"), []))
+    last = max(unknown, key=lambda each: each[-1][0].end_s, default=None)
     return Summary(
         seconds=sum(whole.verdict_s),
-        verdicts={each: _of_slots(by_verdict[each]) for each in VERDICTS if each in by_verdict},
+        verdicts={
+            each: _of_slots(by_verdict[each], charges) for each in VERDICTS if each in by_verdict
+        },
         throttled={
-            each: _of_throttled_slots(by_limit[each])._replace(limiter_window_s=limiter_window_s)
+            each: _of_throttled_slots(by_limit[each], charges, limiter_window_s)
             for each in _ORDER
             if each in by_limit
         },
+        unknown_rates=[
+            _of_throttled_slots(each, charges, limiter_window_s if each is last else None)
+            for each in unknown
+        ],
         peak_load=_peak_load(slots, charges),
         load=_mean_load(joined(active), charges) if active else None,
         latency_s=whole.latency_s,
@@ -162,7 +179,38 @@ def _level(slot: Slot, limit: LimitKind) -> ThrottleLevel:
     return "burst" if slot.totals.burst_s > _MOST_SHARE * known_s else "base"
 
 
-def _of_slots(applied: _Applied) -> SummaryPart:
+def _by_rate(applied: _Applied) -> list[_Applied]:
+    """Return the slots in which a limit applied, those of each rate apart.
+
+    A limit of IOPS has one rate of requests, and perhaps many of bytes; one of bandwidth likewise.
+    Slots that it does not dominate, whose rates are lower, are of the rate before.
+    """
+    most = [slot for slot, seconds in applied if seconds >= _MOST_SHARE * slot.seconds]
+    rates = (attrgetter("iops"), attrgetter("bytes_per_second"))
+    groups = min((_alike(most, rate_of) for rate_of in rates), key=len)
+    if len(groups) <= 1:
+        return [applied] if applied else []
+    number_of = {slot: number for number, group in enumerate(groups) for slot in group}
+    found: list[_Applied] = [[] for _ in groups]
+    number = number_of[most[0]]
+    for each in applied:
+        number = number_of.get(each[0], number)
+        found[number].append(each)
+    return found
+
+
+def _alike(slots: Sequence[Slot], rate_of: Callable[[Slot], float]) -> list[list[Slot]]:
+    """Return slots in groups of about the same rate, the lowest first."""
+    groups: list[list[Slot]] = []
+    for slot in sorted(slots, key=rate_of):
+        if groups and rate_of(slot) <= _SAME_RATE * rate_of(groups[-1][-1]):
+            groups[-1].append(slot)
+        else:
+            groups.append([slot])
+    return groups
+
+
+def _of_slots(applied: _Applied, charges: tuple[Charge, ...]) -> SummaryPart:
     """Return what was done while something applied.
 
     The rates are those of the slots that it dominates; without any, of all in which it applied.
@@ -176,15 +224,21 @@ def _of_slots(applied: _Applied) -> SummaryPart:
         whole.queue_depth,
         whole.wait_s,
         most_iops=whole.iops,
+        load=_mean_load(whole, charges),
+        most_load=_work(whole, whole.totals.most_writes).load(charges, whole.seconds),
     )
 
 
-def _of_throttled_slots(applied: _Applied) -> SummaryPart:
+def _of_throttled_slots(
+    applied: _Applied, charges: tuple[Charge, ...], limiter_window_s: float | None
+) -> SummaryPart:
     """Return what was done while a limit applied.
 
     Where the provider names the limit, its seconds are a few slots late. The rates are those of
     slots in which the verdict is throttled, unless there are none.
     """
     throttled = [(slot, seconds) for slot, seconds in applied if slot.verdict_s[_THROTTLED]]
-    part = _of_slots(throttled or applied)
-    return part._replace(seconds=sum(seconds for _, seconds in applied))
+    part = _of_slots(throttled or applied, charges)
+    return part._replace(
+        seconds=sum(seconds for _, seconds in applied), limiter_window_s=limiter_window_s
+    )

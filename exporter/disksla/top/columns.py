@@ -172,7 +172,8 @@ def _credits(disk: LiveDiskDocument) -> str:
 
 
 def _empty_in(disk: LiveDiskDocument) -> str:
-    left_s = [each.exhaustion_s for each in disk.credits if each.exhaustion_s is not None]
+    known = (each.exhaustion_s for each in disk.credits if each.is_known)
+    left_s = [each_s for each_s in known if each_s is not None]
     return format_duration(min(left_s)) if left_s else "-"
 
 

@@ -49,6 +49,7 @@ costs.
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.naming import limit_at
 from disksla.verdict.pauses import LONGEST_WINDOW_S
+from disksla.verdict.promise import DEFAULT_DEPTH
 from disksla.verdict.second import Second
 from disksla.verdict.shown import (
     PROBLEMS,

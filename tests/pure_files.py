@@ -32,7 +32,7 @@ TOUCHING = {
     "disks": "csi_volume_files hotplug inventory",
     "doctor": "ask_daemon gather_facts",
     "ebs": "client helper nvme",
-    "events": "data_writes helper opened opening request_sampler source",
+    "events": "data_writes helper open_sets opened opening request_sampler source",
     "exchange": "transport",
     "file_storages": "read_mounted",
     "fio": "device_users process raw_device runner sandbox scratch_file",

@@ -1,5 +1,6 @@
 """The helper and its clients, each of which may be hostile; descriptors are those of pipes."""
 
+import contextlib
 import logging
 import os
 import socket
@@ -14,6 +15,7 @@ import pytest
 from disksla.errors import DiskslaError
 from disksla.events import EventsRequest, helper, opened
 from disksla.events.helper import answer, listen, passed_connection, serve
+from disksla.events.open_sets import MOST_OF_KIND, OpenSets
 from disksla.events.opened import ask
 from disksla.events.opening import EventFiles, Plan, plan
 from disksla.events.protocol import MOST_DISKS, Batch, End, Refusal, decode_answer, encode
@@ -111,7 +113,7 @@ def test_client_that_asks_for_anything_else(
     client, served = pair
     client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 300_000)
     client.send(packet)
-    answer(served, partial(plan, files=EventFiles(Roots())))
+    answer(served, partial(plan, files=EventFiles(Roots())), OpenSets())
     assert isinstance(decode_answer(client.recv(9000)), Refusal)
 
 
@@ -122,7 +124,7 @@ def test_client_that_passes_descriptors_leaves_none(
     reading, writing = os.pipe()
     socket.send_fds(client, [encode(REQUEST)], [reading] * 100)
     before = descriptors()
-    answer(served, refuse)
+    answer(served, refuse, OpenSets())
     assert descriptors() == before
     os.close(reading)
     with pytest.raises(BrokenPipeError):
@@ -148,8 +150,11 @@ def test_client_that_does_not_take_part(
         client.shutdown(socket.SHUT_RDWR)
     if behaviour == "does not read":
         served.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
-    answer(served, pipes)
-    assert descriptors() == before
+    open_sets = OpenSets()
+    answer(served, pipes, open_sets)
+    client.close()
+    open_sets.begin(0, "data_writes").close()  # closes the one before
+    assert descriptors() == before - 1
     assert [event.message for event in events(caplog)] == ["client disconnected"]
 
 
@@ -161,6 +166,45 @@ def test_one_silent_client_does_not_stop_the_helper(
     with serving(path), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as silent:
         silent.connect(str(path))
         ask(path, REQUEST).close()
+
+
+def test_silent_clients_keep_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The helper of a second user answers, although many connections send nothing."""
+    monkeypatch.setattr(helper, "TIMEOUT_S", 600.0)
+    path = tmp_path / "events.sock"
+    with serving(path), contextlib.ExitStack() as stack:
+        for _ in range(120):
+            silent = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            stack.enter_context(silent).connect(str(path))
+        ask(path, REQUEST).close()
+
+
+def test_a_client_has_few_sets_of_events_until_it_closes_them(tmp_path: Path) -> None:
+    path = tmp_path / "events.sock"
+    with serving(path):
+        found = [ask(path, REQUEST) for _ in range(MOST_OF_KIND)]
+        inherited = os.dup(found[0].by_cpu[1][0])
+        for opened_events in (None, found[0]):
+            if opened_events is not None:
+                opened_events.close()  # but one event, which another descriptor is of
+            with pytest.raises(DiskslaError, match="found 2 sets of data_writes events that user"):
+                ask(path, REQUEST)
+        ask(path, EventsRequest("requests", REQUEST.devices)).close()
+        os.close(inherited)
+        ask(path, REQUEST).close()
+        found[1].close()
+
+
+@pytest.mark.parametrize("devices", [("7:0", "7:0"), ("7:0", "07:0")])
+def test_a_disk_counts_once(
+    pair: tuple[socket.socket, socket.socket], devices: tuple[str, ...]
+) -> None:
+    client, served = pair
+    client.send(encode(EventsRequest("data_writes", devices)))
+    answer(served, partial(plan, files=EventFiles(Roots())), OpenSets())
+    assert "each once" in str(decode_answer(client.recv(9000)))
 
 
 def helping(path: Path, send: Callable[[socket.socket], object]) -> threading.Thread:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -139,8 +140,15 @@ def test_disk_that_does_not_exist_is_refused(roots: Roots, tmp_path: Path, text:
     assert "expected" in line
 
 
+def is_named(process: int, name: str) -> bool:
+    return Path(f"/proc/{process}/comm").read_text() == f"{name}\n"
+
+
 def test_helper_as_systemd_starts_it(roots: Roots, disk: str, tmp_path: Path) -> None:
-    """With a connection as descriptor 3, credentials instead of tracefs, and nothing else."""
+    """With a connection as descriptor 3, credentials instead of tracefs, and nothing else.
+
+    It ends when the events are closed.
+    """
     credentials = tmp_path / "credentials"
     credentials.mkdir()
     for name in (COMPLETED, REQUESTED, QUEUED):
@@ -157,15 +165,17 @@ def test_helper_as_systemd_starts_it(roots: Roots, disk: str, tmp_path: Path) ->
                 connection, _ = listening.accept()
                 with connection:
                     command = f"exec {DISKSLA} open-events 3<&{connection.fileno()}"
-                    ended = subprocess.run(
+                    process = subprocess.Popen(
                         ["bash", "-c", command],
                         env={"CREDENTIALS_DIRECTORY": str(credentials)},
                         pass_fds=[connection.fileno()],
-                        capture_output=True,
-                        check=False,
+                        stderr=subprocess.PIPE,
                     )
                 opened = asked.result(PATIENCE_S)
-            assert (ended.returncode, ended.stderr) == (0, b"")
             assert len(opened.by_cpu) == os.cpu_count()
             assert (opened.record is None) == (events == "data_writes")
+            is_shell = partial(is_named, process.pid, "sh")
+            assert eventually(is_shell, PATIENCE_S), "the connection counts while events are open"
             opened.close()
+            _, errors = process.communicate(timeout=PATIENCE_S)
+            assert (process.returncode, errors) == (0, b"")

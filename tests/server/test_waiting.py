@@ -1,10 +1,12 @@
 """What waits, by client."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.server.waiting import Waiting, client_of
+from disksla.server.waiting import KnownClients, Waiting, client_of
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,30 @@ def test_a_client_that_comes_again_is_last() -> None:
     assert found.take() == "a1"
     found.add("a", "a2")
     assert all_taken(found) == ["b1", "a2"]
+
+
+def test_who_was_served_before_comes_first_and_keeps_nobody_out() -> None:
+    known = KnownClients()
+    for at_s, client in enumerate("pqr"):
+        known.served(client, float(at_s))
+    found: Waiting[str] = Waiting(known)
+    for item in ("a1", "b1", "c1", "q1", "p1", "p2", "p3"):
+        found.add(item[0], item)
+    assert found.take_newest_of_most() == "c1", "one that was not served before"
+    assert all_taken(found) == ["p1", "a1", "p2", "b1", "p3", "q1"]
+
+
+def test_clients_are_known_for_an_hour_and_the_first_thousand_of_them() -> None:
+    known = KnownClients()
+    for number in range(2000):
+        known.served(str(number), 0.0)
+    assert [known.since_s(each) for each in ("0", "999", "1000")] == [0.0, 0.0, math.inf]
+    known.served("0", 3000.0)
+    known.served("0", 6000.0)
+    known.served("new", 6000.0)
+    assert [known.since_s(each) for each in ("0", "999", "new")] == [0.0, math.inf, 6000.0]
+    known.served("0", 9600.0)
+    assert known.since_s("0") == 9600.0
 
 
 def test_the_client_with_the_most_loses() -> None:

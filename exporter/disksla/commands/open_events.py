@@ -7,6 +7,7 @@ from pathlib import Path
 
 from disksla.commands._log_options import add_log_options, add_path
 from disksla.events.helper import answer, listen, passed_connection, serve
+from disksla.events.open_sets import OpenSets
 from disksla.events.opening import EventFiles, credentials_directory, plan
 from disksla.system.log import set_up_logging
 from disksla.system.roots import Roots
@@ -20,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="Unix socket to listen on, for the user and the group of the process and for root,"
-        " to answer one client after the other; without it, answer the connection that systemd"
-        " passed, and end",
+        " to answer all clients; without it, answer the connection that systemd passed, and end"
+        " when its events are closed",
     )
     add_path(parser, "sysfs", Roots().sysfs, "directory of sysfs")
     add_path(parser, "procfs", Roots().procfs, "directory of procfs")
@@ -29,14 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Answer one client, or with --listen all, until the process is ended."""
+    """Answer one client, and wait for its events to end; or with --listen all, without end."""
     set_up_logging(arguments.log_level, arguments.log_format)
     roots = Roots(procfs=arguments.path_procfs, sysfs=arguments.path_sysfs)
     files = EventFiles(roots, credentials_directory(os.environ))
     prepare = partial(plan, files=files)
     if arguments.listen is None:
+        open_sets = OpenSets()
         with passed_connection(FIRST_DESCRIPTOR) as connection:
-            answer(connection, prepare)
+            answer(connection, prepare, open_sets)
+        open_sets.wait()
     else:
         with listen(arguments.listen) as listening:
             serve(listening, prepare)

@@ -5,11 +5,15 @@ that it writes itself, so a client chooses only the disks.
 """
 
 import logging
+import select
 import socket
+import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from disksla.errors import DiskslaError
+from disksla.events.open_sets import EventSet, OpenSets
 from disksla.events.opening import Plan, record_of
 from disksla.events.protocol import (
     LONGEST_BYTES,
@@ -27,16 +31,28 @@ from disksla.system.perf_events import close_all
 TIMEOUT_S = 2.0
 """How long a client may take to send its request, and to receive each message."""
 
+_CREDENTIALS = struct.Struct("iII")  # struct ucred: process, user, group
+_POLL_MS = 50
+_MOST_SILENT = 100
+
 log = logging.getLogger("disksla.events")
 
 
-def answer(connection: socket.socket, plan: Callable[[EventsRequest], Plan]) -> None:
-    """Answer the request of a client; log why it got nothing."""
+def answer(
+    connection: socket.socket, plan: Callable[[EventsRequest], Plan], open_sets: OpenSets
+) -> None:
+    """Answer the request of a client; log why it got nothing.
+
+    Its events are in `open_sets`, also of one that is gone before it has all of them.
+    """
     connection.settimeout(TIMEOUT_S)
     try:
         try:
             request = decode_request(connection.recv(LONGEST_BYTES))
-            _send_events(connection, plan(request))
+            prepared = plan(request)
+            _send_events(
+                connection, prepared, open_sets.begin(_user_of(connection), request.events)
+            )
         except DiskslaError as error:
             log.warning("events not opened", extra=fields(err=error))
             connection.send(encode(Refusal(str(error)[: LONGEST_BYTES // 4])))
@@ -44,15 +60,43 @@ def answer(connection: socket.socket, plan: Callable[[EventsRequest], Plan]) -> 
         log.warning("client disconnected", extra=fields(err=error))
 
 
+def _user_of(connection: socket.socket) -> int:
+    """Return the user id of the process that connected (unix(7))."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, user, _ = _CREDENTIALS.unpack(credentials)
+    return int(user)
+
+
 def serve(listening: socket.socket, plan: Callable[[EventsRequest], Plan]) -> None:
-    """Answer one client after the other, until the socket is shut down."""
+    """Answer clients until the socket is shut down; those that are silent keep nobody waiting."""
+    open_sets = OpenSets()
+    silent: dict[int, tuple[socket.socket, float]] = {}
+    """Those that have sent nothing yet, with the monotonic time until which they may."""
+    poll = select.poll()
+    poll.register(listening, select.POLLIN)
     while True:
+        ready = [descriptor for descriptor, _ in poll.poll(_POLL_MS)]
+        now_s = time.monotonic()
+        for descriptor, (connection, until_s) in [*silent.items()]:
+            is_late = now_s > until_s or len(silent) > _MOST_SILENT
+            if descriptor in ready or is_late:
+                poll.unregister(descriptor)
+                del silent[descriptor]
+                with connection:
+                    if descriptor in ready:
+                        answer(connection, plan, open_sets)
+                    else:
+                        log.warning("client disconnected", extra=fields(err="it sent nothing"))
+        if listening.fileno() not in ready:
+            continue
         try:
             connection, _ = listening.accept()
         except OSError:
-            return
-        with connection:
-            answer(connection, plan)
+            break
+        poll.register(connection, select.POLLIN)
+        silent[connection.fileno()] = connection, now_s + TIMEOUT_S
+    for connection, _ in silent.values():
+        connection.close()
 
 
 def passed_connection(descriptor: int) -> socket.socket:
@@ -85,11 +129,12 @@ def listen(path: Path) -> socket.socket:
     return listening
 
 
-def _send_events(connection: socket.socket, plan: Plan) -> None:
+def _send_events(connection: socket.socket, plan: Plan, opened: EventSet) -> None:
     """Open and send the events, CPU by CPU. Raise OSError, DiskslaError."""
     record = record_of(plan.tracepoints)
     for cpu, descriptors in plan.open():
         try:
+            opened.add(descriptors)
             for first in range(0, len(descriptors), MOST_DESCRIPTORS):
                 part = descriptors[first : first + MOST_DESCRIPTORS]
                 socket.send_fds(connection, [encode(Batch(cpu, len(part)))], part)

@@ -43,11 +43,13 @@ class EventsRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def numbers(self) -> tuple[tuple[int, int], ...]:
         """Major and minor numbers. Raise DiskslaError."""
         found = [_DEVICE.fullmatch(device) for device in self.devices]
-        if not 0 < len(found) <= MOST_DISKS or None in found:
+        numbers = tuple((int(each[1]), int(each[2])) for each in found if each is not None)
+        if not 0 < len(found) <= MOST_DISKS or len({*numbers}) < len(found):
             raise DiskslaError(
-                f"found {len(found)} disks; expected 1 to {MOST_DISKS} numbers such as 259:1"
+                f"found {len(found)} disks; expected 1 to {MOST_DISKS} numbers such as 259:1,"
+                " each once"
             )
-        return tuple((int(each[1]), int(each[2])) for each in found if each is not None)
+        return numbers
 
 
 class Batch(msgspec.Struct, frozen=True, tag="batch"):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from disksla.server.connection import ByteStream
-from disksla.server.waiting import Waiting, client_of
+from disksla.server.waiting import KnownClients, Waiting, client_of
 from disksla.system import SourceHealth
 from disksla.system.log import fields
 
@@ -90,10 +90,10 @@ class ClientPool:
     always accepted, and one that opens many connections loses its own only.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, known: KnownClients) -> None:
         """Begin without connections."""
         self.most = most
-        self._waiting: Waiting[asyncio.WriteTransport] = Waiting()
+        self._waiting: Waiting[asyncio.WriteTransport] = Waiting(known)
 
     @contextmanager
     def add(self, stream: ByteStream) -> Iterator[None]:

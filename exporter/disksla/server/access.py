@@ -29,6 +29,7 @@ from disksla.server.http import (
 from disksla.server.pace import TokenBucket
 from disksla.server.tls import TlsContext
 from disksla.server.turns import TooManyError
+from disksla.server.waiting import KnownClients
 from disksla.system.log import fields
 
 _LOG = logging.getLogger("disksla.web")
@@ -67,7 +68,9 @@ class AccessControl:
 
     def __init__(self, path: Path | None = None) -> None:
         """Read the file. Raise DiskslaError, naming all problems, if it is invalid."""
-        self.passwords = BasicAuth()
+        self.known = KnownClients()
+        """Those that were admitted, and answered."""
+        self.passwords = BasicAuth(known=self.known)
         self.errors = 0
         self.problem: str | None = None
         self._path = path

@@ -18,6 +18,7 @@ from functools import partial
 import bcrypt
 
 from disksla.server.turns import TooManyError, Turns
+from disksla.server.waiting import KnownClients
 
 MAX_PENDING = 128
 """Passwords being verified or waiting to be."""
@@ -34,13 +35,17 @@ _SALT_AND_HASH_OF_NO_PASSWORD = b"." * 53
 class BasicAuth:
     """Verifies credentials, and caches the results; for use from one event loop."""
 
-    def __init__(self, verify: Callable[[bytes, bytes], bool] | None = None) -> None:
+    def __init__(
+        self,
+        verify: Callable[[bytes, bytes], bool] | None = None,
+        known: KnownClients | None = None,
+    ) -> None:
         """Begin with an empty cache; `verify` is bcrypt's by default."""
         self._verify_hash = verify or _verify_bcrypt
         self._secret = os.urandom(hashlib.blake2b.MAX_KEY_SIZE)
         self._accepted = _RecentDigests()
         self._rejected = _RecentDigests()
-        self._turns = Turns("web-password", MAX_PENDING)
+        self._turns = Turns("web-password", MAX_PENDING, known=known)
         self._pending: dict[bytes, asyncio.Task[bool]] = {}
         self._sharing = 0
 

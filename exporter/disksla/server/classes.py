@@ -5,6 +5,7 @@ from collections.abc import Callable
 from disksla.server.http import PLAIN_TEXT, HeaderLines, Reply, RequestHead, ServiceClass
 from disksla.server.pace import TimeShare
 from disksla.server.turns import TooManyError, Turns
+from disksla.server.waiting import KnownClients
 
 MOST_SCRAPES = 40
 """Scrapes that are in progress at once by default, which is that of node_exporter."""
@@ -30,15 +31,16 @@ class Services:
         application: Application,
         class_of: Callable[[RequestHead], ServiceClass],
         most_scrapes: int,
+        known: KnownClients | None = None,
     ) -> None:
         """Prepare the workers; 0 scrapes are no limit."""
         self._application = application
         self._class_of = class_of
         most_scrapes = most_scrapes or _MOST
         self._turns = {
-            "scrape": Turns("web-scrapes", most_scrapes),
-            "page": Turns("web-pages", _MOST_PAGES, _PAGES_SHARE),
-            "change": Turns("web-changes", _MOST_CHANGES, _CHANGES_SHARE),
+            "scrape": Turns("web-scrapes", most_scrapes, known=known),
+            "page": Turns("web-pages", _MOST_PAGES, _PAGES_SHARE, known),
+            "change": Turns("web-changes", _MOST_CHANGES, _CHANGES_SHARE, known),
         }
         self.most = most_scrapes + _MOST_PAGES + _MOST_CHANGES
         """Requests that are answered at once."""

@@ -33,7 +33,7 @@ from disksla.errors import DiskslaError
 from disksla.server.acceptor import Acceptor, ClientPool, streams_of
 from disksla.server.access import AccessControl, AccessPolicy, RejectedError
 from disksla.server.basic_auth import MAX_IN_PROGRESS
-from disksla.server.classes import MOST_SCRAPES, Application, Services
+from disksla.server.classes import BUSY, MOST_SCRAPES, Application, Services
 from disksla.server.connection import ByteStream, HandshakeError
 from disksla.server.http import MAX_HEAD_BYTES, HttpConnection, Reply, RequestHead, ServiceClass
 from disksla.server.listen import Listen, ListenAddress, bind, bound_address
@@ -93,9 +93,9 @@ class WebServer:
         self._timeouts = timeouts
         self._access = access or AccessControl()
         self._unix_socket = unix_socket
-        self._services = Services(application, class_of, most_scrapes)
-        self._receiving = ClientPool(_MAX_RECEIVING)
-        self._sending = ClientPool(_MAX_SENDING)
+        self._services = Services(application, class_of, most_scrapes, self._access.known)
+        self._receiving = ClientPool(_MAX_RECEIVING, self._access.known)
+        self._sending = ClientPool(_MAX_SENDING, self._access.known)
         self._acceptor = Acceptor(self._receiving.disconnect_one)
         self._connections: set[asyncio.Task[None]] = set()
         self._stop: Future[None] = Future()
@@ -248,7 +248,10 @@ class WebServer:
         try:
             async with asyncio.timeout(self._timeouts.work_s):
                 request = await access.admit(http, policy, client)
-                return await self._services.answer(request, client), False
+                reply = await self._services.answer(request, client)
+                if reply is not BUSY:
+                    self._access.known.served(client, time.monotonic())
+                return reply, False
         except RejectedError as rejected:
             return rejected.response, rejected.closes
         except TimeoutError:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from disksla.errors import DiskslaError
 from disksla.server.pace import UNLIMITED, TimeShare
-from disksla.server.waiting import Waiting
+from disksla.server.waiting import KnownClients, Waiting
 
 Result = TypeVar("Result")
 
@@ -23,15 +23,22 @@ class TooManyError(DiskslaError):
 class Turns:
     """One worker; clients take turns; for use from one event loop.
 
-    If `most` requests wait or are answered, the newest of the client with the most is refused.
+    If `most` requests wait or are answered, the newest of the client with the most is refused; of
+    equal ones, the client that was served before is not.
     """
 
-    def __init__(self, name: str, most: int, time_share: TimeShare = UNLIMITED) -> None:
+    def __init__(
+        self,
+        name: str,
+        most: int,
+        time_share: TimeShare = UNLIMITED,
+        known: KnownClients | None = None,
+    ) -> None:
         """Prepare a worker, which rests when it has used its share of the time."""
         self._most = most
         self._time_share = time_share
         self._worker = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._waiting: Waiting[asyncio.Future[None]] = Waiting()
+        self._waiting: Waiting[asyncio.Future[None]] = Waiting(known)
         self._is_busy = False
 
     async def run(self, client: str, work: Callable[[], Result]) -> Result:

@@ -52,6 +52,7 @@ UNIT_ELSEWHERE = {
     "disksla.prometheus.step.Scrape": "in the name of the metric",
     "disksla.api.disks_document.LiveDiskDocument.queue_depth": "requests",
     "disksla.api.disks_document.ChartsDocument.queue_depth": "requests",
+    "disksla.verification.measurement.Measurement.counted_inflight": "requests",
     "disksla.verification.suites.Requirement": "in its own `unit`",
     "disksla.verification.report.SuiteTestResult": "in its own `unit`",
 }

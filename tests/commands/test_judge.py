@@ -13,7 +13,7 @@ PUBLIC = Path(__file__).parent.parent / "verification" / "public"
 RESULTS = Path(__file__).parent.parent / "verification" / "results"
 VK = ("--terms", "vk.ceph-ssd", "--size", "20GiB")
 YANDEX = ("--terms", "yandex.network-ssd", "--size", "100GiB")
-PROVISIONED = ("--terms", "aws.gp3", "--size", "1TiB", "--iops", "16000", "--bandwidth", "1GiB/s")
+PROVISIONED = ("--terms", "aws.io2", "--size", "1TiB", "--iops", "256000")
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,10 @@ PROVISIONED = ("--terms", "aws.gp3", "--size", "1TiB", "--iops", "16000", "--ban
             3,
             {"randwrite-16k": "pass", "latency-randread-4k": "shown"},
         ),
-        ("fio-3.33-two-jobs.json", VK, 3, {"randread-4k": "pass", "randread-8k": "pass"}),
-        ("fio-3.33-eight-clones.json", YANDEX, 3, {"randread-4k": "pass"}),
-        ("fio-3.33-eight-clones.json", VK, 3, {"randread-4k-q128": "pass"}),
+        # Of a cache: their own disk_util has five reads.
+        ("fio-3.33-two-jobs.json", VK, 2, {"randread-4k": "untested", "randread-8k": "untested"}),
+        ("fio-3.33-eight-clones.json", YANDEX, 2, {"randread-4k": "untested"}),
+        ("fio-3.33-eight-clones.json", VK, 2, {"randread-4k-q128": "untested"}),
         ("fio-3.33-eight-clones.json", PROVISIONED, 3, {"randread-4k-q128": "pass"}),
         ("fio-3.33-buffered-at-a-rate.json", VK, 2, {}),
     ],
@@ -51,7 +52,7 @@ def test_imported_result_is_judged(
     }
     assert judged == verdicts
     assert report["target"] == "elsewhere"
-    assert bool(report["unjudged"]) is (status == 2)
+    assert bool(report["unjudged"]) is not bool(verdicts)
 
 
 def test_table_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +104,7 @@ def test_the_whole_suite_passes(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ):
         options = job["job options"] | {"rw": pattern, "bs": size, "iodepth": str(depth)}
         done, other = ("read", "write") if "read" in pattern else ("write", "read")
-        requests = job["read"]["total_ios"] * depth // 32
+        requests = 75_000 if size == "4k" else 3_000
         sums = {"total_ios": requests, "io_bytes": requests * (2**20 if size == "1M" else 4096)}
         results = {done: job["read"] | sums, other: job["write"]}
         jobs.append(job | results | {"groupid": number, "job options": options})
@@ -121,7 +122,8 @@ def test_the_whole_suite_passes(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_normal_output_needs_to_be_known_as_direct(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["judge", str(PUBLIC / "vps-comparison-google.txt"), *VK]
+    path = str(PUBLIC / "vps-comparison-google.txt")
+    command = ["judge", path, "--terms", "vk.ceph-ssd", "--size", "100GiB"]
     assert main(command) == 2
     assert "1 not judged" in capsys.readouterr().out
     assert main([*command, "--direct"]) == 3

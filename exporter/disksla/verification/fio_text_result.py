@@ -73,7 +73,7 @@ def disks_in(lines: Iterable[str]) -> list[UsedDisk]:
     """Return the disks that fio lists."""
     disks = []
     for name, text in (match.groups() for match in map(_DISK.match, lines) if match):
-        counts = {kind: (float(read), float(write)) for kind, read, write in _COUNTS.findall(text)}
+        counts = {kind: (int(read), int(write)) for kind, read, write in _COUNTS.findall(text)}
         ios, merges, ticks = (counts.get(kind, (0, 0)) for kind in ("ios", "merge", "ticks"))
         is_stack = 0 if "aggrios=" in text else None
         disks.append(UsedDisk(name, *ios, *merges, *ticks, aggr_read_ios=is_stack))

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Annotated
 
 import msgspec
 
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _NAME = re.compile(r"(?:(?:^|(?<=:))[A-Za-z]:(?=[\\/]))?(?:\\.|[^:\\])+")
 """One of the names that fio separates by colons, in which a backslash escapes a colon."""
 _WINDOWS = re.compile(
@@ -22,13 +24,13 @@ class UsedDisk(msgspec.Struct, frozen=True):
     """
 
     name: str
-    read_ios: float = 0
-    write_ios: float = 0
-    read_merges: float = 0
-    write_merges: float = 0
-    read_ticks: float = 0
-    write_ticks: float = 0
-    aggr_read_ios: float | None = None
+    read_ios: _Count = 0
+    write_ios: _Count = 0
+    read_merges: _Count = 0
+    write_merges: _Count = 0
+    read_ticks: _Count = 0
+    write_ticks: _Count = 0
+    aggr_read_ios: _Count | None = None
     """Only for a disk that is built from others."""
     hostname: str = ""
 

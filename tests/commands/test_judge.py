@@ -75,7 +75,7 @@ def test_failed_result_shows_its_ratio(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_what_cannot_be_bought_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(RESULTS / "fio-3.33-eight-clones.json")
-    main(["judge", path, *PROVISIONED[:3], "20GiB", "--iops", "15000"])
+    main(["judge", path, "--terms", "aws.gp3", "--size", "20GiB", "--iops", "15000"])
     note = "15000 IOPS of aws.gp3: above what AWS sells (catalogue: 3000 to 10000 at this size)"
     assert note in capsys.readouterr().err
 

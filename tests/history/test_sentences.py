@@ -227,7 +227,9 @@ def test_longest_problem_is_first_and_flushes_are_named() -> None:
     short = part._replace(seconds=3.0, iops=250.0, most_iops=333.0)
     summary = Summary(300.0, {"below": long}, {("base", "iops"): short})
     first, second = explain(summary, assignment())
-    assert first.startswith("For 148 of the last 300 s the disk gave less than promised:")
+    assert first.startswith(
+        "For 148 of the last 300 s the disk was limited to less than promised:"
+    )
     assert "promised: 100 to 600 IOPS, 0 B/s" in first
     assert second.startswith("For 3 of the last 300 s the disk was throttled at its limit")
     assert "served 300 of 300 IOPS, 0 B/s" in second

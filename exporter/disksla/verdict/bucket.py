@@ -87,7 +87,12 @@ def buckets_of(limits: Limits) -> tuple[LimitBucket, ...]:
     known_s = limiter.bucket_s or limiter.window_s
     return tuple(
         LimitBucket(
-            level, charge, has_empty, depth_s, limiter.window_s or 0.0, limiter.excess_ratio
+            level=level,
+            charge=charge,
+            has_empty=has_empty,
+            depth_s=depth_s,
+            window_s=limiter.window_s or 0.0,
+            faster=limiter.excess_ratio,
         )
         for level, least, most in levels(limits)
         for charge in dict.fromkeys((*least, *most))
@@ -228,16 +233,17 @@ def _gap_s(before: Sequence[Followed | None], bucket: LimitBucket) -> float:
     return gap_s
 
 
-def is_limiting(
+def limiting_rate(
     seconds: Sequence[Followed | None], busy_s: Sequence[float], bucket: LimitBucket
-) -> bool:
-    """Return whether requests wait for a bucket, by the seconds of EVIDENCE_S that end now.
+) -> float | None:
+    """Return the rate at which a bucket makes requests wait, as a share of the promise, or None.
 
+    `seconds` are those of EVIDENCE_S that end now.
     `busy_s` are the times with requests in flight. What was before another rate does not count.
     """
     last = seconds[-1]
     if last is None or not any(last.waited_s):
-        return False
+        return None
     inflight_s = waited_s = pieces_s = even_s = even_cost_s = largest_s = 0.0
     even_requests = over = 0
     for followed, busy in zip(reversed(seconds), reversed(busy_s), strict=True):
@@ -253,9 +259,9 @@ def is_limiting(
             even_requests += followed.even_requests
             largest_s = max(largest_s, followed.largest_s)
     if even_requests < ENOUGH_REQUESTS or over > MOST_OVER:
-        return False
+        return None
     if even_s < EVEN_SHARE * pieces_s or waited_s < WAITING_SHARE * inflight_s:
-        return False
+        return None
     edge = largest_s / even_s  # of a request, only a part may be within
     rate = even_cost_s / even_s
-    return 1 - SLOWER - edge <= rate <= 1 + bucket.faster + edge
+    return rate if 1 - SLOWER - edge <= rate <= 1 + bucket.faster + edge else None

@@ -22,7 +22,7 @@ from disksla.verdict.bucket import (
     Followed,
     LimitBucket,
     buckets_of,
-    is_limiting,
+    limiting_rate,
 )
 from disksla.verdict.naming import binding_limit, limit_at
 from disksla.verdict.pauses import LONGEST_WINDOW_S, Clock, find_clock
@@ -145,28 +145,33 @@ def _at_bucket(seconds: Sequence[Second], limits: Limits) -> FoundLimiter | None
     last = seconds[-1]
     recent = [second for second in seconds if second.number > last.number - EVIDENCE_S]
     busy_s = [second.busy_share * second.served.seconds for second in recent]
-    found: tuple[LimitBucket, Followed] | None = None
+    found: tuple[LimitBucket, Followed, float] | None = None
     longest_s = 0.0
     for index, bucket in enumerate(buckets_of(limits)):
         followed = last.buckets[index]
         if followed is None or sum(followed.waited_s) <= longest_s:
             continue
-        if is_limiting([second.buckets[index] for second in recent], busy_s, bucket):
-            longest_s, found = sum(followed.waited_s), (bucket, followed)
+        rate = limiting_rate([second.buckets[index] for second in recent], busy_s, bucket)
+        if rate is not None:
+            longest_s, found = sum(followed.waited_s), (bucket, followed, rate)
     if found is None:
         return None
-    bucket, followed = found
+    bucket, followed, rate = found
     waited = [
         each.window
         for each, waited_s in zip(last.observations, followed.waited_s, strict=True)
         if waited_s >= each.window.seconds
     ]
-    count = _without_flushes if bucket.has_empty else _with_all
+    served = summed(waited) if waited else None
+    if served is not None:  # what kind of requests, at the rate of all pieces
+        served = (_without_flushes if bucket.has_empty else _with_all)(served)
+        cost_s = bucket.cost_s(served)
+        served = msgspec.structs.replace(served, seconds=cost_s / rate) if cost_s else None
     return FoundLimiter(
         throttle=Throttle(bucket.level, binding_limit(last.served, (bucket.charge,))),
         sign="bucket",
         throttled_s=followed.waited_s,
-        served=count(summed(waited)) if waited else None,
+        served=served,
         is_certain=not last.served.flushes,
     )
 
@@ -193,7 +198,7 @@ def _named(
     own = limit_at(full.served, limits, tolerance)
     if own is None and full.requests < FEW_REQUESTS:
         own = limit_at(full.served, limits, tolerance + 1 / max(1, full.served.requests))
-    elif own is None and full.windows:
+    elif own is None and full.windows and limits.burst is None:
         by_size = sorted(full.windows, key=lambda window: (window.bytes, window.requests))
         own = limit_at(by_size[len(by_size) // 2], limits, tolerance)
     if own is not None:

@@ -23,8 +23,9 @@ from disksla.verification.suites import Suite, SuiteTest, suite_limits, within_l
 LARGEST_BYTES = 64 * 1024**2
 """Size limit of an imported file, far above any real result."""
 _MOST_SHOWN = 60
-_QUOTE = re.compile(r"^(?:>[ \t]?)+", re.MULTILINE)
-"""What mail programs put before the lines that they quote."""
+_QUOTE = re.compile(r"^(?:>[ \t]?)++", re.MULTILINE)
+"""What mail programs put before the lines that they quote. Without the second plus, `re` keeps
+each repetition in memory."""
 _NO_REQUEST = "no request completed"
 _LEAST_RATE_SHARE = 0.999
 """Share of the rate of a latency test; a rate that is lower was not just rounded."""

@@ -145,6 +145,13 @@ def test_pages_without_end_are_not_asked_for() -> None:
         assert reason_of(url) == f"{url}: it has more than 200 pages of disks"
 
 
+def test_all_pages_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [document("vda", following="vda"), document("vdb", following="vdb")]
+    monkeypatch.setattr("disksla.api.daemon_client._MOST_BYTES_OF_PAGES", len(answers[0]) + 100)
+    with answering(*answers) as url:
+        assert reason_of(url) == f"{url}: its pages have more than 0 MiB together"
+
+
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_disks_of_another_version_are_not_an_answer(verdict: str) -> None:
     found = msgspec.to_builtins(disks_document(view(disk_view()), HistoryView(), "h", "1"))

@@ -58,6 +58,17 @@ def test_unusable_paths_are_refused(tmp_path: Path) -> None:
         SweepJournalFile.resume(path, journal)
 
 
+def test_another_file_of_that_path_is_not_truncated(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    SweepJournalFile.create(path, HEADER).__exit__(None, None, None)
+    journal = load_journal(path)
+    content = path.read_bytes() + encode_line(ROWS[0]) + b"and half a line"
+    path.write_bytes(content)
+    with pytest.raises(DiskslaError, match=r"cannot resume from .*journal: it has changed"):
+        SweepJournalFile.resume(path, journal)
+    assert path.read_bytes() == content
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="NOT TESTED: /dev/full is missing")
 def test_full_disk_is_an_error() -> None:
     with (

@@ -215,5 +215,10 @@ def test_directory_on_another_disk_is_refused(
             replace(HEADER, directory="/proc", file_bytes=GIB, plan=replace(PLAN, writes=True))
         )
     )
-    assert main(["sweep", "vdb", f"--resume={path}", *flags]) == 2
+    resumed = ["sweep", "vdb", f"--resume={path}", *flags]
+    assert main([*resumed, "--file=/proc"]) == 2
     assert "/proc is not on vdb: its file system is mounted at /proc" in stderr_of(capsys)
+    assert main([*resumed, "--dry-run"]) == 2
+    text = stderr_of(capsys)
+    assert "it was measured on a file of 1 GiB in /proc, not on the device itself;" in text
+    assert "is not taken from a journal, so repeat --file and --file-size" in text

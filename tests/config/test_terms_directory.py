@@ -50,6 +50,25 @@ def test_files_of_all_directories_are_read(tmp_path: Path) -> None:
     assert [file.source for file in files] == ["file", "file", "api"]
 
 
+def test_a_directory_has_a_limit_of_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory is of all files together, also of small ones with aliases."""
+    monkeypatch.setattr("disksla.config.terms_directory.MOST_ENTRIES", 20)
+    aliases = "{provider: aws, disks: [&a {match: {device: vda}, api_type: gp3}%s]}"
+    for name in "cab":
+        written(tmp_path / f"{name}.yml", aliases % (", *a" * 8))
+    directories = reading(tmp_path)
+    assert len(terms_of(directories)) == 18
+    [problem] = directories.problems
+    assert problem.startswith(f"{tmp_path / 'c.yml'}: found 9 disks and volumes, and 18 in files")
+    assert not directories.read()
+    assert not directories.has_unread()
+    written(tmp_path / "a.yml", GP2)
+    assert directories.read(at_once=True)
+    assert (len(terms_of(directories)), directories.problems) == (19, ())
+
+
 def test_change_is_read_when_it_has_settled(tmp_path: Path) -> None:
     path = written(tmp_path / "x.yml", GP3)
     directories = TermsDirectories([TermsDirectory(tmp_path)])

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from hypothesis import example, given
 
-from disksla.commands._recent import from_recording, sentences_of
+from disksla.commands._recent import FollowedStates, from_recording, sentences_of
 from disksla.history import HistoryView, history_of
 from disksla.pipeline.advance import advance
 from disksla.pipeline.snapshot import take_snapshot
@@ -34,7 +34,7 @@ def test_every_page_has_numbers(recording: ChangedRecording) -> None:
         page = disk_page(snapshot, escape_bytes(disk.disk.name), past, FRAME)
         assert page is not None
         pages.append(page)
-    found = from_recording(states)
+    found = from_recording(FollowedStates(states))
     pages += [sentence for each in found.disks.values() for sentence in sentences_of(each)]
     pages += [sentence for each in found.writes.values() for sentence in each]
     assert [page for page in pages if NOT_A_NUMBER.search(page)] == []

@@ -1,6 +1,6 @@
 """The limit of the machine over a disk."""
 
-from disksla.commands._recent import from_recording
+from disksla.commands._recent import FollowedStates, from_recording
 from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, MachineSettings, Settings
 from disksla.history import History
@@ -155,7 +155,10 @@ def explained_of(states: list[State]) -> dict[str, list[str]]:
 
 
 def from_recording_of(states: list[State]) -> dict[str, list[str]]:
-    return {name: list(disk.sentences) for name, disk in from_recording(states).disks.items()}
+    return {
+        name: list(disk.sentences)
+        for name, disk in from_recording(FollowedStates(states)).disks.items()
+    }
 
 
 def test_machine_that_throttled_no_disk() -> None:

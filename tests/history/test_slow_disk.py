@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import cache
 
 from disksla.api.disks_document import disks_document
-from disksla.commands._recent import from_recording
+from disksla.commands._recent import FollowedStates, from_recording
 from disksla.config.custom_terms import SumTerms
 from disksla.history import History, HistoryView
 from disksla.pipeline.advance import advance
@@ -63,6 +63,6 @@ def test_document_calls_it_slow() -> None:
 
 
 def test_recording_calls_it_slow() -> None:
-    [disk] = from_recording(states()).disks.values()
+    [disk] = from_recording(FollowedStates(states())).disks.values()
     assert disk.condition == "slow"
     assert disk.sentences[0].replace("reads", "requests").endswith(SENTENCE)

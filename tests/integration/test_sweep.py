@@ -114,7 +114,8 @@ def test_scratch_file_is_removed(tmp_path: Path) -> None:
         found = interrupted(journal, device, f"--output={journal}", *options, after_rows=2)
         assert sorted(mount_point.rglob("*")) == before
         assert found.header.plan.writes
-        ended = run("sweep", device, f"--resume={journal}", own_state(tmp_path), "--force")
+        where = ("--file", str(mount_point), "--file-size=16MiB")
+        ended = run("sweep", device, f"--resume={journal}", own_state(tmp_path), "--force", *where)
         assert sorted(mount_point.rglob("*")) == before
     assert len(load_journal(journal).rows) == 16
     lines = ended.stdout.splitlines()

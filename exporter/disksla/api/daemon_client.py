@@ -36,6 +36,7 @@ _TIMEOUT_S = 5.0
 _ALL_PAGES_S = 20.0
 _MOST_PAGES = 200
 _MAX_BYTES = 16 * MIB
+_MOST_BYTES_OF_PAGES = 64 * MIB
 
 
 class Access(NamedTuple):
@@ -163,10 +164,15 @@ def _all_pages(address: DaemonAddress, names: Sequence[str], access: Access) -> 
     disks: list[LiveDiskDocument] = []
     after: str | None = None
     end_s = time.monotonic() + _ALL_PAGES_S
+    left_bytes = _MOST_BYTES_OF_PAGES
     for _ in range(_MOST_PAGES):
         within_s = min(_TIMEOUT_S, end_s - time.monotonic())
         target = target_of(DISKS_PATH, names, after)
         status, page = get_page(address, target, within_s, access)
+        left_bytes -= len(page)
+        if left_bytes < 0:
+            most = f"{_MOST_BYTES_OF_PAGES // MIB} MiB"
+            raise _OtherAnswerError(f"its pages have more than {most} together")
         if status != OK:
             raise _OtherAnswerError(REFUSALS.get(status, f"it answers with status {status}"))
         document = msgspec.json.decode(page, type=DisksDocument)

@@ -7,6 +7,7 @@ import msgspec
 from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow
 from disksla.disks import Disk
 from disksla.errors import DECODE_ERRORS, DiskslaError
+from disksla.units import format_size
 
 
 class SweepHeader(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,16 +81,24 @@ def mismatch(journal: SweepHeader, now: SweepHeader) -> str | None:
     }[identity]
     if not same or before.size_bytes != disk.size_bytes:
         return f"it belongs to another disk ({_described(before)}), not to {_described(disk)}"
+    if (journal.directory, journal.file_bytes) != (now.directory, now.file_bytes):
+        return (
+            f"it was measured on {_target(journal)}, not on {_target(now)}; where a file is"
+            " written is not taken from a journal, so repeat --file and --file-size"
+        )
     if journal.plan != now.plan:
         fields = journal.plan.__struct_fields__
         differ = [
             name for name in fields if getattr(journal.plan, name) != getattr(now.plan, name)
         ]
         return f"it has another plan ({', '.join(differ)} differ); omit those options"
-    if (journal.directory, journal.file_bytes) != (now.directory, now.file_bytes):
-        where = journal.directory or "the device itself"
-        return f"it was measured on {where}, not on {now.directory or 'the device itself'}"
     return None
+
+
+def _target(header: SweepHeader) -> str:
+    if header.directory is None or header.file_bytes is None:
+        return "the device itself"
+    return f"a file of {format_size(header.file_bytes)} in {header.directory}"
 
 
 def _described(disk: Disk) -> str:

@@ -1,5 +1,6 @@
 """The journal file of a sweep: create, load, resume, and append finished cells."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Self
@@ -49,10 +50,19 @@ class SweepJournalFile:
 
     @classmethod
     def resume(cls, path: Path, journal: SweepJournal) -> Self:
-        """Open a journal to append after its last whole line. Raise DiskslaError if it fails."""
+        """Open a journal to append after its last whole line. Raise DiskslaError if it fails.
+
+        The path may lead to another file than the one that was read: that is never truncated.
+        """
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-            os.ftruncate(descriptor, journal.whole_bytes)
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            with contextlib.ExitStack() as cleanup:
+                cleanup.callback(os.close, descriptor)
+                with open(descriptor, "rb", closefd=False) as file:
+                    if read_journal(file.read(LARGEST_BYTES)) != journal:
+                        raise DiskslaError(f"cannot resume from {path}: it has changed")
+                os.ftruncate(descriptor, journal.whole_bytes)
+                cleanup.pop_all()
         except OSError as error:
             raise DiskslaError(f"cannot write {path}: {error.strerror}") from error
         return cls(path, descriptor)

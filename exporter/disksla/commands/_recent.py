@@ -3,7 +3,7 @@
 import argparse
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -17,11 +17,11 @@ from disksla.config import CUSTOM_TERMS, Configuration
 from disksla.console import SafeConsole, progress_bar
 from disksla.history import (
     RECENT_S,
+    History,
     HistoryView,
     describe_condition,
     explain_writes,
     headline,
-    history_of,
     present_condition,
     watched_period,
 )
@@ -86,36 +86,61 @@ def from_sample(arguments: argparse.Namespace, configuration: Configuration) -> 
     """Sample all disks for a while, with a progress bar. Raise DiskslaError."""
     seconds = arguments.duration_s or SAMPLED_S
     sampler = prepare_sampler(arguments, configuration=configuration)
-    states: list[State] = []
+    followed = FollowedStates((sampler.state,))
     with progress_bar(seconds) as progress:
 
         def on_tick_done(tick: Tick) -> None:
-            states.append(sampler.state)
+            followed.add(sampler.state)
             progress("sampling", tick.clocks.monotonic_s - begin_s)
 
         begin_s = time.monotonic()
         sampler.on_tick_done = on_tick_done
         sampler.run_for(seconds)
-    return _of_states("sample", states or [sampler.state], seconds, sampler.why_not_exact)
+    return _of_states("sample", followed, seconds, sampler.why_not_exact)
 
 
-def from_recording(states: Sequence[State]) -> RecentDisks:
+class FollowedStates:
+    """States that follow each other, of which only the last is kept, and the history."""
+
+    def __init__(self, states: Iterable[State]) -> None:
+        """Follow these, of which there is one at least."""
+        self.history = History()
+        self._first_s: float | None = None
+        for state in states:
+            self.add(state)
+
+    def add(self, state: State) -> None:
+        """Follow another one."""
+        self.history = self.history.after(state)
+        self.last = state
+        if self._first_s is None and state.clocks is not None:
+            self._first_s = state.clocks.monotonic_s
+
+    @property
+    def seconds(self) -> float:
+        """Time between the first sample and the last."""
+        if self._first_s is None or self.last.clocks is None:
+            return 0.0
+        return self.last.clocks.monotonic_s - self._first_s
+
+
+def from_recording(followed: FollowedStates) -> RecentDisks:
     """Return what the disks did at the end of a recording."""
-    clocks = [state.clocks.monotonic_s for state in states if state.clocks is not None]
-    seconds = clocks[-1] - clocks[0] if clocks else 0.0
-    return _of_states("recording", states, seconds, None)
+    return _of_states("recording", followed, followed.seconds, None)
 
 
 def _of_states(
-    source: RecentSource, states: Sequence[State], seconds: float, why_not_exact: str | None
+    source: RecentSource, followed: FollowedStates, seconds: float, why_not_exact: str | None
 ) -> RecentDisks:
     """Return what the disks did in states that follow each other, as the daemon says it.
 
     `why_not_exact` is why data writes were not counted exactly, if the reason is known.
     """
-    last = states[-1]
+    last = followed.last
     seconds = min(RECENT_S, seconds)
-    past = HistoryView(history_of(states), lambda device, name: machine_limit(last, device, name))
+    past = HistoryView(
+        followed.history.ended(last), lambda device, name: machine_limit(last, device, name)
+    )
     snapshot = take_snapshot(last)
     by_device = {escape_bytes(each.disk.name): each for each in snapshot.disks}
     disks = {

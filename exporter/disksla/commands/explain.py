@@ -25,6 +25,7 @@ from disksla.commands._explain_remote import explain_remote
 from disksla.commands._options import add_duration
 from disksla.commands._recent import (
     SAMPLED_S,
+    FollowedStates,
     RecentDisks,
     condition_text,
     from_daemon,
@@ -76,10 +77,10 @@ def run(arguments: argparse.Namespace) -> int:
         disks = _named(host, arguments.devices)
         recent = _recent(arguments, host, disks)
     else:
-        states = list(replay(arguments.recording, arguments.config_file))
-        host = recorded_context(states[-1])
+        followed = FollowedStates(replay(arguments.recording, arguments.config_file))
+        host = recorded_context(followed.last)
         disks = _named(host, arguments.devices)
-        recent = from_recording(states)
+        recent = from_recording(followed)
     if arguments.json:
         print(to_json(_document(host, recent, disks)))
     elif not disks:

@@ -117,11 +117,13 @@ def _header(
     """Return what to measure, from the options, the journal and the defaults."""
     before = journal.header if journal else None
     plan = before.plan if before else SweepPlan()
-    directory, file_bytes = (before.directory, before.file_bytes) if before else (None, None)
+    directory, file_bytes = None, None
+    if journal is not None and {*plan.cells()} <= {row.cell for row in journal.rows}:
+        directory, file_bytes = journal.header.directory, journal.header.file_bytes  # printed only
     if arguments.file is not None:
         file_system_of(arguments.file, disk)
         directory = str(arguments.file.resolve())
-        file_bytes = file_bytes or parse_size_bytes(_FILE_BYTES)
+        file_bytes = parse_size_bytes(_FILE_BYTES)
     if arguments.file_size is not None:
         if directory is None:
             raise DiskslaError("--file-size requires --file DIR")
@@ -202,6 +204,8 @@ def _measure(
 ) -> Iterator[SweepRow]:
     """Measure cells one after the other; each is in the journal before the next starts."""
     hint = f"resume with: disksla sweep {header.disk.name} --resume {file.path}"
+    if header.directory and header.file_bytes:
+        hint += f" --file {header.directory} --file-size {header.file_bytes}"
     done = 0
     cell_s = header.plan.cell_s
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from disksla.commands import record
 from disksla.commands._context import add_context_arguments, read_all
 from disksla.commands._options import duration_s
-from disksla.commands._recent import from_recording, from_sample, print_recent
+from disksla.commands._recent import FollowedStates, from_recording, from_sample, print_recent
 from disksla.commands.replay import replay
 from disksla.console import SafeConsole
 from disksla.units import format_duration
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         named: Mapping[str, object] = {"file": arguments.output}
         record.run(argparse.Namespace(**vars(arguments), **named))
-        recent = from_recording(list(replay(arguments.output, None)))
+        recent = from_recording(FollowedStates(replay(arguments.output, None)))
     print_recent(recent, list(recent.disks))
     SafeConsole().print(f"\n{_offer(arguments.output, arguments.duration_s)}")
     return 0

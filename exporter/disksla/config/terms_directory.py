@@ -21,6 +21,8 @@ from disksla.schema.yaml_file import parse_record, read_file
 SUFFIXES = (".json", ".yaml", ".yml")
 MOST_FILES = 100
 """Files that are read of one directory."""
+MOST_ENTRIES = 20_000
+"""Disks and volumes in the files of one directory: they take 35 MB."""
 
 
 class _Version(NamedTuple):
@@ -54,6 +56,8 @@ class TermsDirectories:
         """New failures of the files that are being read."""
         self._contents: dict[Path, _Content] = {}
         self._problems: dict[Path, str] = {}
+        self._left_out: set[Path] = set()
+        """Files that say nothing because there are too many entries before them."""
 
     def files(self, catalog: Catalog) -> tuple[TermsFile, ...]:
         """Return what the files say, the best source first.
@@ -101,6 +105,9 @@ class TermsDirectories:
                 seen |= {path: v for path, v in self._seen.items() if path.parent == directory}
         if self._read == self._seen == seen and self._problems == problems:
             return False
+        for path in self._left_out:
+            self._read.pop(path, None)
+        self._left_out.clear()
         for path in self._read.keys() - seen.keys():
             del self._read[path]
             self._contents.pop(path, None)
@@ -110,12 +117,29 @@ class TermsDirectories:
             if has_settled and self._read.get(path) != version:
                 self._read[path] = version
                 self._read_file(path, version, follow_link=follows_links[path.parent])
+                self._leave_out(path.parent)
         self._seen = seen
         new = [path for path, text in self._problems.items() if problems.get(path) != text]
         self._failed["file", "invalid"] += len(new)
         self.failures = self.failures + self._failed  # other threads may be reading the old one
         self._failed.clear()
         return self._contents != before
+
+    def _leave_out(self, directory: Path) -> None:
+        """Drop the files of a directory that make it too many entries, the last names first."""
+        entries = 0
+        for path in sorted(path for path in self._contents if path.parent == directory):
+            content = self._contents[path].content
+            own = len(content.disks) + len(content.volumes)
+            if entries + own <= MOST_ENTRIES:
+                entries += own
+                continue
+            del self._contents[path]
+            self._left_out.add(path)
+            self._problems[path] = (
+                f"{path}: found {own} disks and volumes, and {entries} in files before it;"
+                f" expected at most {MOST_ENTRIES} in {directory}; this file is left out"
+            )
 
     def _read_file(self, path: Path, version: _Version, *, follow_link: bool) -> None:
         try:

@@ -100,11 +100,16 @@ BELOW = Case(
     ),
     good=assessed(below=5.9, met=27, throttled=27.1),
     also_bad={
+        "and at an unknown limit": Firing(
+            {**assessed(below=12, throttled=2.9), **throttled_by(iops=0, unknown=2.9)},
+            f"{PREFIX} was below its promise for 100% of the tested time of the last hour."
+            " Reads promised: 10k/s. Writes promised: 5k/s.",
+        ),
         "and throttled by the machine": Firing(
             assessed(by_machine=30, below=12, met=4, throttled=34, idle=10),
             f"{PREFIX} was below its promise for 60% of the tested time of the last hour."
             " Reads promised: 10k/s. Writes promised: 5k/s.",
-        )
+        ),
     },
     also_good={
         "not in the last 5 minutes": {
@@ -114,6 +119,7 @@ BELOW = Case(
         "only for seconds": assessed(below=0.9, met=0.1, idle=59),
         "not tested": assessed(unproven=30, idle=30),
         "throttled by the machine": assessed(by_machine=60, throttled=60),
+        "at an unknown limit": {**assessed(throttled=60), **throttled_by(iops=0, unknown=60)},
         "between times throttled by the machine": assessed(
             by_machine=54, throttled=54, below=3, met=3
         ),

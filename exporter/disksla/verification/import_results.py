@@ -4,7 +4,7 @@ import html
 import quopri
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import msgspec
 
@@ -97,7 +97,7 @@ def judge_imported(
     limits: Limits,
     measurements: tuple[Measurement, ...],
     tolerance_ratio: float,
-    machine: Iterable[SharedLimits] = (),
+    machine: Sequence[SharedLimits] = (),
 ) -> tuple[tuple[SuiteTestResult, ...], tuple[str, ...]]:
     """Return the results, and the measurements that were not judged, each with its reason.
 
@@ -121,7 +121,7 @@ def judge_imported(
             continue
         least = 1 if outside is None else outside.least_inflight
         result = _judge(test, measurement, tolerance_ratio, least)
-        if result.verdict == "fail" and outside is not None:
+        if result.verdict == "fail" and result.unit != "seconds" and outside is not None:
             reasons = [within_limits(outside.test, each, tolerance_ratio) for each in machine]
             reasons.append(within_unit(limits, measurement, tolerance_ratio))
             result = _untested(result, next(filter(None, reasons), ""))

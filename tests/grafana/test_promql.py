@@ -1,6 +1,14 @@
 """Metrics, calls, ranges and matchers are found in PromQL expressions."""
 
-from grafana.promql import calls_in, matchers_in, metrics_in, ranges_in, seconds_of
+from grafana.promql import (
+    calls_in,
+    labels_in,
+    matchers_in,
+    metrics_in,
+    ranges_in,
+    seconds_of,
+    selectors_in,
+)
 
 
 def test_metrics_in_ignores_labels_strings_and_keywords() -> None:
@@ -17,6 +25,21 @@ def test_calls_in_yields_nested_calls() -> None:
         ("sum", 'rate(a{b=""}[5m])'),
         ("rate", 'a{b=""}[5m]'),
     ]
+
+
+def test_selectors_have_all_names() -> None:
+    expression = 'rate(a_total{b="{c}"}[5m]) / on (d) {__name__=~"e|f", g!=""} + h'
+    assert sorted(selectors_in(expression)) == [
+        ("a_total", [("b", "=", "{c}")]),
+        ("e", [("g", "!=", "")]),
+        ("f", [("g", "!=", "")]),
+        ("h", []),
+    ]
+
+
+def test_labels_that_a_query_creates_are_not_asked_for() -> None:
+    created = 'label_replace(a, "b", "$1", "c", "(.*)") * on (b, d) group_left (e) f'
+    assert labels_in(created) == {"d", "e"}
 
 
 def test_ranges_matchers_and_durations() -> None:

@@ -207,7 +207,7 @@ def budget_label(limits: Limits) -> str:
 def test_observed_ceiling_is_the_last_one_that_was_certain() -> None:
     row = DISK_ROWS["disksla_observed_ceiling_iops"]
     for iops, before, shown in ((300.0, 250.0, 300.0), (None, 250.0, 250.0), (None, None, None)):
-        ceiling = Ceiling(Throttle("base", "iops"), iops, 4e5, earlier_iops=before)
+        ceiling = Ceiling(Throttle("base", "iops"), iops, 4e5, before_iops=before)
         assert row.value(msgspec.structs.replace(disk_view(), ceiling=ceiling)) == shown
 
 

@@ -18,10 +18,10 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
     """Read and written; None if no window of the limiter was used to the end."""
     window_s: float | None = None
     """Window of the limiter; None if it has none, or none is seen."""
-    earlier_iops: float | None = None
+    before_iops: float | None = None
     """The last rate that was certain before this one."""
 
     @property
     def last_iops(self) -> float | None:
         """The last rate that was certain: of this time, or of one before."""
-        return self.earlier_iops if self.iops is None else self.iops
+        return self.before_iops if self.iops is None else self.iops

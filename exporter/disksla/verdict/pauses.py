@@ -132,7 +132,7 @@ def find_clock(pauses: Iterable[Pause]) -> Clock | None:
     return next((clock for clock in clocks if clock is not None), None)
 
 
-@lru_cache(maxsize=16)  # between two looks at a disk, its pauses are the same
+@lru_cache(maxsize=64)  # between two looks at a disk, its pauses are the same
 def _clock_of(ended: tuple[Pause, ...]) -> Clock | None:
     groups = _groups(ended)
     if not groups:
@@ -220,7 +220,7 @@ def _phase(group: Sequence[Pause], window_s: float) -> tuple[float, float, float
     agreeing = max(
         (
             [each for each in group if abs(late_s(each, one.at_s)) <= each.error_s + one.error_s]
-            for one in group
+            for one in group[-2 * _TRIED :]
         ),
         key=len,
     )

@@ -108,5 +108,7 @@ def test_other_plan_is_refused_with_its_differences() -> None:
 
 def test_other_target_is_refused() -> None:
     now = replace(HEADER, directory="/data", file_bytes=GIB)
-    assert "on the device itself, not on a file of 1 GiB in /data;" in (mismatch(HEADER, now) or "")
+    assert "on the device itself, not on a file of 1 GiB in /data;" in (
+        mismatch(HEADER, now) or ""
+    )
     assert "GiB in /data, not on the device itself;" in (mismatch(now, HEADER) or "")

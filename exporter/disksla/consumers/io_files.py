@@ -1,11 +1,13 @@
 """The texts of `io.stat` and `io.max` (Documentation/admin-guide/cgroup-v2.rst), parsed."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from disksla.consumers.consumption import Kind
 
+_COUNT_LIMIT = 2**64
 _NUMBER = re.compile(r"\d+:\d+")
 """Major and minor number of a disk."""
 
@@ -50,7 +52,7 @@ def parse_io_stat(text: str) -> dict[str, Amounts]:
     A disk without I/O may be missing, or be alone on its line, or before the next on one line.
     """
     return {
-        number: Amounts(*(int(values.get(key, "0")) for key in _STAT_KEYS))
+        number: Amounts(*(_count(values.get(key, "0")) for key in _STAT_KEYS))
         for number, values in _lines(text)
     }
 
@@ -62,10 +64,21 @@ def parse_io_max(text: str) -> dict[str, Amounts]:
     """
     return {
         number: Amounts(
-            *(float(values.get(key, "inf").replace("max", "inf")) for key in _MAX_KEYS)
+            *(
+                math.inf if (text := values.get(key, "max")) == "max" else float(_count(text))
+                for key in _MAX_KEYS
+            )
         )
         for number, values in _lines(text)
     }
+
+
+def _count(text: str) -> int:
+    """Return a number of 64 bits, as the kernel writes it. Raise ValueError for anything else."""
+    number = int(text) if text.isascii() and text.isdecimal() else -1
+    if not 0 <= number < _COUNT_LIMIT:
+        raise ValueError(f"found {text[:40]!r}; expected a number from 0 to 2^64 - 1")
+    return number
 
 
 def _lines(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.text import command_lines, escape_control
+from disksla.text import command_lines, escape_control, escape_html
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,10 @@ from disksla.text import command_lines, escape_control
 def test_escape_control_escapes_control_characters(text: str, escaped: str) -> None:
     assert escape_control(text) == escaped
     assert escape_control(escaped) == escaped
+
+
+def test_escape_html_escapes_direction_marks() -> None:
+    assert escape_html("/srv/\u202ecod.exe<\u2066\u05d0") == "/srv/\\u202ecod.exe&lt;\\u2066\u05d0"
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), max_size=20))

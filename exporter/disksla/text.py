@@ -43,8 +43,17 @@ def label_value(text: str) -> str:
 
 
 def escape_html(text: str) -> str:
-    """Escape text for HTML; bytes that are not UTF-8 become backslash escapes."""
-    return html.escape(escape_bytes(text))
+    """Escape text for HTML; bytes that are not UTF-8 and direction marks become escapes.
+
+    A direction mark would display what follows it backwards, to the end of the element.
+    """
+    return html.escape(
+        _DIRECTION.sub(lambda found: escape_character(found[0]), escape_bytes(text))
+    )
+
+
+_DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Unicode's Bidi_Control characters (UAX 9)."""
 
 
 def escape_xml(text: str) -> str:

@@ -50,6 +50,16 @@ def test_files_of_all_directories_are_read(tmp_path: Path) -> None:
     assert [file.source for file in files] == ["file", "file", "api"]
 
 
+def test_lines_of_a_file_of_passwords_are_not_quoted(tmp_path: Path) -> None:
+    """A link may lead anywhere; its lines may be keys of a mapping."""
+    shadow = "root:$y$j9T$abc$def:19000:0:99999:7:::\nme:$6$xyz$uvw:19000:0:99999:7:::\n"
+    written(tmp_path / "shadow", shadow)
+    (tmp_path / "x.yml").symlink_to(tmp_path / "shadow")
+    [problem] = reading(tmp_path).problems
+    assert not {"$y", "$6", "abc", "xyz", "root"} & set(problem.replace("$", " $").split())
+    assert "$" not in problem
+
+
 def test_a_directory_has_a_limit_of_entries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

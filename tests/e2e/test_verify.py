@@ -200,6 +200,8 @@ def formatted(directory: Path) -> Iterator[tuple[str, Path]]:
 def test_writes_use_a_scratch_file_that_is_removed(tmp_path: Path) -> None:
     with formatted(tmp_path) as (device, mount_point):
         (mount_point / "data").write_text("mine")
+        (mount_point / ".disksla").mkdir(mode=0o700)
+        (mount_point / ".disksla" / f"disksla-probe-7-{'0' * 16}.tmp").touch()  # of one killed
         status, report, results = verify(
             device, TERMS, tmp_path, f"--file={mount_point}", "--file-size=16MiB", "--suite=vk"
         )

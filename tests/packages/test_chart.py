@@ -146,7 +146,7 @@ def test_without_detection_nothing_of_the_cluster_is_used(helm: str) -> None:
     found = documents(render(helm, "--set", "detect.kubernetes.enabled=false"))
     assert found.keys() == {"ServiceAccount", "ConfigMap", "DaemonSet"}
     pod = found["DaemonSet"]["spec"]["template"]["spec"]
-    assert [each["name"] for each in pod["containers"]] == ["disksla", "events"]
+    assert [each["name"] for each in pod["containers"]] == ["disksla"]
     assert not [each for each in pod["volumes"] if "projected" in each or each["name"] == "terms"]
 
 
@@ -166,15 +166,29 @@ def test_one_container_is_privileged_and_only_if_asked_for(helm: str) -> None:
 
 
 def test_the_daemon_is_root_only_to_read_what_nfs_mounts_do(helm: str) -> None:
-    def contexts(*options: str) -> list[dict[str, Any]]:
+    def containers(*options: str) -> list[dict[str, Any]]:
         pod = documents(render(helm, *options))["DaemonSet"]["spec"]["template"]["spec"]
-        return [each["securityContext"] for each in pod["containers"]]
+        found: list[dict[str, Any]] = pod["containers"]
+        return found
 
-    [before, *others], [after, *same] = contexts(), contexts("--set", "nfs.enabled=true")
+    [before, *others], [after, *same] = containers(), containers("--set", "nfs.enabled=true")
     assert same == others
-    assert "runAsUser" not in before
-    assert after == before | {"runAsNonRoot": False, "runAsUser": 0}
-    assert after["capabilities"] == {"drop": ["ALL"]}
+    security = before["securityContext"]
+    assert "runAsUser" not in security
+    assert after["securityContext"] == security | {"runAsNonRoot": False, "runAsUser": 0}
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    below = {mount["name"] for mount in after["volumeMounts"] if mount.get("recursiveReadOnly")}
+    assert below == {"proc", "sys-cgroup"}, "binfmt_misc is below, and hierarchies of cgroup v1"
+    command = [
+        helm,
+        "template",
+        "x",
+        str(CHART),
+        "--kube-version=1.29.0",
+        "--set=nfs.enabled=true",
+    ]
+    run = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert "nfs.enabled needs Kubernetes 1.30" in run.stderr
 
 
 @pytest.mark.parametrize("capability", ["PERFMON", "SYS_ADMIN"])
@@ -184,7 +198,8 @@ def test_one_container_has_a_capability_and_only_if_wanted(helm: str, capability
         found: list[dict[str, Any]] = template["spec"]["containers"]
         return found
 
-    [daemon, events, *others] = containers(f"events.capability={capability}")
+    [daemon, events, *others] = containers(f"events.enabled=true,events.capability={capability}")
+    assert events["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert events["name"] == "events"
     assert events["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": [capability]}
     assert not any("add" in each["securityContext"]["capabilities"] for each in (daemon, *others))
@@ -193,6 +208,61 @@ def test_one_container_has_a_capability_and_only_if_wanted(helm: str, capability
     assert all(each["readOnly"] for each in events["volumeMounts"] if each != socket)
     daemon["volumeMounts"].remove(socket)
     assert containers("events.enabled=false") == [daemon, *others]
+    paths = {each["mountPath"] for each in events["volumeMounts"]}
+    assert not any("cgroup" in path or path in {"/host/sys", "/host/proc"} for path in paths)
+
+
+def test_documents_say_what_each_container_may_do(helm: str) -> None:
+    """The table of docs/kubernetes.md, row by row."""
+    text = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
+    table = text.partition("## What each container may do")[2].partition("\n\n")[2]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in table.partition("\n\n")[0].splitlines()[2:]
+    ]
+    said = {(name, when.strip("`")): rest for name, when, *rest in rows}
+    found: dict[tuple[str, str], list[str]] = {}
+    switches = ("always", *(name for _, name in said if name != "always"))
+    for switch in dict.fromkeys(switches):
+        wanted = "" if switch == "always" else f"{switch}=true"
+        off = ",".join(f"{each}=false" for each in switches if each not in {"always", switch})
+        options = f"{off},{wanted}".strip(",")
+        pod = documents(render(helm, "--set", options))["DaemonSet"]["spec"]["template"]["spec"]
+        for container in pod["containers"]:
+            key = container["name"], switch
+            if key in said:
+                found[key] = rights(container, pod)
+    assert found == {
+        key: [
+            cell.replace(
+                "the same, `/proc` and `/sys/fs/cgroup` with everything below",
+                said["disksla", "always"][-1],
+            )
+            for cell in rest
+        ]
+        for key, rest in said.items()
+    }
+
+
+def rights(container: dict[str, Any], pod: dict[str, Any]) -> list[str]:
+    """Return user, capabilities, seccomp profile and directories, as the document writes them."""
+    security = container["securityContext"]
+    user = security.get("runAsUser", pod["securityContext"]["runAsUser"])
+    has = {each["name"]: each["hostPath"]["path"] for each in pod["volumes"] if "hostPath" in each}
+    mounts = [each for each in container["volumeMounts"] if each["name"] in has]
+    assert all(each["readOnly"] for each in mounts)
+    paths = ", ".join(sorted(has[each["name"]] for each in mounts)) or "nothing"
+    if security["privileged"]:
+        return ["root", "privileged: all", "none", paths]
+    added = security["capabilities"].get("add")
+    assert security["capabilities"]["drop"] == ["ALL"]
+    seccomp = pod["securityContext"]["seccompProfile"]["type"]
+    return [
+        "root" if user == 0 else str(user),
+        "`events.capability`" if added == ["PERFMON"] else str(added or "none"),
+        "`events.seccompProfile`" if "seccompProfile" in security else seccomp,
+        paths,
+    ]
 
 
 def test_rules_are_those_of_the_mixin(helm: str) -> None:

@@ -14,6 +14,7 @@ from disksla.cli import build_parser
 from disksla.commands._options import roots_of
 from disksla.config.settings import Settings
 from disksla.config.settings_file import terms_directories
+from disksla.procfs import parse_mountinfo
 from disksla.server.listen import DEFAULT_LISTEN_ADDRESS
 from disksla.system.roots import Roots
 from pod import COMMAND, MANIFEST, bundle, pod
@@ -51,10 +52,27 @@ def test_daemon_accepts_the_options() -> None:
 def test_host_file_systems_are_mounted_read_only() -> None:
     config = bundle(pod(), MISSING, HERE, HERE)
     binds = {mount["destination"]: mount for mount in config["mounts"] if mount["type"] == "bind"}
-    for tree in ("/proc", "/sys"):
-        assert binds[f"/host{tree}"]["source"] == tree
-        assert "ro" in binds[f"/host{tree}"]["options"]
-    assert "ro" in binds["/host/run/udev"]["options"]
+    of_host = {
+        path: bind for path, bind in binds.items() if path.startswith(("/host/", "/var/log"))
+    }
+    assert len(of_host) >= 6
+    assert all("ro" in bind["options"] for bind in of_host.values())
+    assert "/host/sys" not in of_host, "read-only does not hold for what is mounted below it"
+
+
+def test_nothing_is_mounted_below_what_is_mounted_of_sysfs() -> None:
+    """`readOnly` of a hostPath volume is not recursive before Kubernetes 1.30."""
+    paths = [each["hostPath"]["path"] for each in pod()["volumes"] if "hostPath" in each]
+    text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    points = {mount.mount_point for mount in parse_mountinfo(text)}
+    version_1 = "/sys/fs/cgroup/"  # of the hierarchies of cgroup v1, nothing is read
+    below = [
+        point
+        for point in points
+        for path in paths
+        if path.startswith("/sys") and point.startswith(f"{path}/")
+    ]
+    assert [point for point in below if not point.startswith(version_1)] == []
 
 
 def test_pod_has_no_privileges() -> None:
@@ -91,10 +109,9 @@ def test_only_detection_has_the_token_and_no_container_has_the_directory_of_kube
     ]
     assert users == ["detect-kubernetes"]
     paths = {each["hostPath"]["path"] for each in specification["volumes"] if "hostPath" in each}
-    assert paths == {"/proc", "/sys", "/run/udev", "/var/log/containers"}
+    of_sysfs = {"/sys/class", "/sys/dev", "/sys/devices", "/sys/fs/cgroup"}
+    assert paths == {"/proc", *of_sysfs, "/run/udev", "/var/log/containers"}
     securities = {name: each["securityContext"] for name, each in containers().items()}
-    helper = securities.pop("events")
-    assert helper["capabilities"] == {"drop": ["ALL"], "add": ["PERFMON"]}
     assert all(security == securities["disksla"] for security in securities.values())
 
 

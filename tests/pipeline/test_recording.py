@@ -1,6 +1,7 @@
 """File format of recordings."""
 
 import contextlib
+import re
 from pathlib import Path
 
 import msgspec
@@ -25,13 +26,14 @@ PROBED = ProbeResult(
 )
 CLOCKS = Clocks(1000.0, 1000.0, 1.7e9)
 times = st.floats(allow_nan=False, allow_infinity=False)
+clock_times = st.floats(-(2.0**40), 2.0**40)
 counts = st.integers(0, 2**63 - 1)
 close_samples = st.builds(
     CloseSample, times, counts, counts, counts, counts, counts, counts, counts
 )
 ticks = st.builds(
     Tick,
-    clocks=st.builds(Clocks, times, times, times),
+    clocks=st.builds(Clocks, clock_times, clock_times, clock_times),
     diskstats=st.none() | st.text(),
     lateness_s=st.floats(0, 10),
     missed_ticks=st.integers(0, 10),
@@ -114,6 +116,13 @@ def test_decode_tick_rejects_line_with_its_number(line: bytes) -> None:
         msgspec.json.decode(line, type=Tick)
         return
     with pytest.raises(DiskslaError, match=r"^line 17: "):
+        decode_tick(line, 17)
+
+
+@pytest.mark.parametrize("seconds", [b"1e300", b"-1e300", b"2e12"])
+def test_decode_tick_rejects_clocks_beyond_any_calendar(seconds: bytes) -> None:
+    line = re.sub(rb'"monotonic_s":[^,]+', b'"monotonic_s":' + seconds, encode(Tick(CLOCKS, "")))
+    with pytest.raises(DiskslaError, match="line 17: invalid tick: Expected `float`"):
         decode_tick(line, 17)
 
 

@@ -64,15 +64,13 @@ def test_request_has_method_path_query_and_headers() -> None:
     ("target", "path"),
     [
         ("/", "/"),
-        ("/%6Detrics", "/metrics"),
-        ("/a%2Fb%2fc", "/a%2Fb%2fc"),
-        ("/%252e", "/%2e"),
+        ("/%6Detrics", "/%6Detrics"),
+        ("/%2d/reload", "/%2d/reload"),
         ("/%zz%4", "/%zz%4"),
-        ("/%00%ff", "/\0\u00ff"),
         ("//metrics", "//metrics"),
     ],
 )
-def test_path_is_percent_decoded_once(target: str, path: str) -> None:
+def test_path_is_not_decoded(target: str, path: str) -> None:
     assert parse(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()).path == path
 
 

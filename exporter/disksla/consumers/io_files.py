@@ -1,12 +1,14 @@
 """The texts of `io.stat` and `io.max` (Documentation/admin-guide/cgroup-v2.rst), parsed."""
 
 import contextlib
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from disksla.consumers.consumption import Kind
 
+_COUNT_LIMIT = 2**64
 _NUMBER = re.compile(r"\d+:\d+")
 """Major and minor number of a disk."""
 _NAMELESS = "(unknown)"
@@ -52,7 +54,9 @@ def parse_io_stat(text: str) -> dict[str, Amounts]:
 
     A disk without I/O may be missing, or be alone on its line, or before the next on one line.
     """
-    return _parse(text, lambda values: Amounts(*(int(values.get(key, "0")) for key in _STAT_KEYS)))
+    return _parse(
+        text, lambda values: Amounts(*(_count(values.get(key, "0")) for key in _STAT_KEYS))
+    )
 
 
 def parse_io_max(text: str) -> dict[str, Amounts]:
@@ -61,11 +65,20 @@ def parse_io_max(text: str) -> dict[str, Amounts]:
     Raise ValueError if the text is another.
     """
     return _parse(
-        text,
-        lambda values: Amounts(
-            *(float(values.get(key, "inf").replace("max", "inf")) for key in _MAX_KEYS)
-        ),
+        text, lambda values: Amounts(*(_most(values.get(key, "max")) for key in _MAX_KEYS))
     )
+
+
+def _most(text: str) -> float:
+    return math.inf if text == "max" else float(_count(text))
+
+
+def _count(text: str) -> int:
+    """Return a number of 64 bits, as the kernel writes it. Raise ValueError for anything else."""
+    number = int(text) if text.isascii() and text.isdecimal() else -1
+    if not 0 <= number < _COUNT_LIMIT:
+        raise ValueError(f"found {text[:40]!r}; expected a number from 0 to 2^64 - 1")
+    return number
 
 
 def _parse(text: str, amounts: Callable[[Mapping[str, str]], Amounts]) -> dict[str, Amounts]:

@@ -17,10 +17,12 @@ from disksla.procfs import Mount, mount_blocks
 
 _TYPES = {"nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "virtiofs"}
 _REGION = r"(?P<region>[a-z0-9-]+)"
+_AWS_REGION = r"(?P<region>[a-z]{2,4}(?:-[a-z]{1,20}){1,3}-[0-9]{1,2})"
+"""It becomes a part of the address of a request with credentials: nothing else is taken."""
 _SERVERS = (
-    (rf"(?:[a-z0-9-]+\.)?(?P<id>fs-[0-9a-f]+)\.efs\.{_REGION}\..+", "aws", "EFS"),
-    (rf"svm-[0-9a-f]+\.(?P<id>fs-[0-9a-f]+)\.fsx\.{_REGION}\..+", "aws", "FSx for ONTAP"),
-    (rf"(?P<id>fs-[0-9a-f]+)\.fsx\.{_REGION}\..+", "aws", "FSx"),
+    (rf"(?:[a-z0-9-]+\.)?(?P<id>fs-[0-9a-f]+)\.efs\.{_AWS_REGION}\..+", "aws", "EFS"),
+    (rf"svm-[0-9a-f]+\.(?P<id>fs-[0-9a-f]+)\.fsx\.{_AWS_REGION}\..+", "aws", "FSx for ONTAP"),
+    (rf"(?P<id>fs-[0-9a-f]+)\.fsx\.{_AWS_REGION}\..+", "aws", "FSx"),
     (
         r"(?P<id>[a-z0-9]{3,24})(?:\.[a-z0-9]+)?\.file\.(?:core|storage)\..+",
         "azure",
@@ -39,7 +41,9 @@ _NETAPP = {"aws": "FSx for ONTAP", "azure": "NetApp Files", "gcp": "NetApp Volum
 _THIS_MACHINE = re.compile(r"127\.[0-9.]+|localhost|\[?::1\]?")
 _PORT = re.compile(r"(?:^|,)port=([0-9]+)")
 _STATE_FILE = re.compile(r"(fs-[0-9a-f]+)\..*\.([0-9]{1,5})", re.DOTALL)
-_FSTAB_SOURCE = re.compile(rf"(?:[a-z0-9-]+\.)?(fs-[0-9a-f]+)(?:\.efs\.{_REGION}\.[^:]+)?(?::.*)?")
+_FSTAB_SOURCE = re.compile(
+    rf"(?:[a-z0-9-]+\.)?(fs-[0-9a-f]+)(?:\.efs\.{_AWS_REGION}\.[^:]+)?(?::.*)?"
+)
 _STUNNEL_FILE = re.compile(r"stunnel_([a-z0-9]{3,24})\.conf")
 _IMPLEMENTATION = re.compile(r"^\timpl_id:\tname='([^'\n]*)'", re.MULTILINE)
 
@@ -180,7 +184,7 @@ def parse_efs_state(name: str, content: bytes) -> dict[int, EfsState]:
         state = _State()
     if state.service_type not in {None, "efs"}:
         return {}
-    is_region = isinstance(state.region, str) and re.fullmatch("[a-z0-9-]+", state.region)
+    is_region = isinstance(state.region, str) and re.fullmatch(_AWS_REGION, state.region)
     command = state.cmd[0] if isinstance(state.cmd, list) and state.cmd else ""
     by_proxy = isinstance(command, str) and command.endswith("/efs-proxy")
     return {int(named[2]): EfsState(named[1], state.region if is_region else None, by_proxy)}

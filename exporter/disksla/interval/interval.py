@@ -1,7 +1,7 @@
 """The difference between two samples: an interval, or a gap with its reason."""
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -20,14 +20,18 @@ _FLUSHES = Counters._fields.index("flushes")
 """Place in a reading; `flush_ms` follows."""
 
 
+_ClockSeconds = Annotated[float, msgspec.Meta(ge=-(2.0**40), le=2.0**40)]
+"""Thirty thousand years, which is what a recording may say."""
+
+
 class Clocks(msgspec.Struct, frozen=True):
     """The clocks of the machine, read together (clock_gettime(2))."""
 
-    monotonic_s: float
+    monotonic_s: _ClockSeconds
     """Stops while the machine is suspended; cannot be set."""
-    boottime_s: float
+    boottime_s: _ClockSeconds
     """As monotonic, plus suspended time."""
-    realtime_s: float
+    realtime_s: _ClockSeconds
     """Wall-clock time; may be set."""
 
 

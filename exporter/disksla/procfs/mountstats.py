@@ -215,7 +215,8 @@ def _parse(block: str) -> MountReading:
         connects=connects,
         has_sessions=_SESSIONS in block,
     )
-    if min(*reading.counts) < 0:
+    of_connections = (abs(reading.on_wire), replies, connects)
+    if min(*reading.counts) < 0 or max(*reading.counts, *of_connections) >= _LIMIT:
         raise MalformedMountError("found a counter of 2^63 or more; expected less")
     return reading
 

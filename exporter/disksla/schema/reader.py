@@ -130,14 +130,22 @@ def close_match(word: str, words: Collection[str]) -> str:
     return f" (did you mean `{near[0]}`?)" if near else ""
 
 
+_SECRET = frozenset(":$")
+
+
 def path_text(path: Iterable[str | int]) -> str:
-    """Return keys and indices as `a[0].b`; a very long key is cut."""
+    """Return keys and indices as `a[0].b`; a very long key is cut.
+
+    No key of ours has a colon or a dollar sign, but a line of /etc/shadow is one that has both: it
+    is not shown.
+    """
     text = ""
     for part in path:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            text += f"{'.' if text else ''}{part[:_LONGEST_SHOWN]}"
+            shown = part[:_LONGEST_SHOWN] if _SECRET.isdisjoint(part) else "(a key)"
+            text += f"{'.' if text else ''}{shown}"
     return text
 
 

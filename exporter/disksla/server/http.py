@@ -28,7 +28,6 @@ _ABSOLUTE_FORM = re.compile(
     r"https?://(?:\[[0-9A-Fa-f:.]+\]|[\w.~%-]+)(?::\d*)?(?P<rest>[/?].*)?", re.IGNORECASE
 )
 """A target with scheme and authority, as a proxy or a health check may send it."""
-_ENCODED_BYTE = re.compile(r"%(?!2[Ff])([0-9A-Fa-f]{2})")
 _QUALITY = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
 _REASONS = {
     200: "OK",
@@ -175,14 +174,17 @@ def _parse(head: bytes) -> h11.Request:
 
 
 def _to_request(parsed: h11.Request) -> RequestHead:
-    """Convert a parsed request. Raise BadRequestError if it is not supported."""
+    """Convert a parsed request. Raise BadRequestError if it is not supported.
+
+    The path stays as it is: no page has one with encoded characters, and a proxy may compare it
+    with a rule as it is.
+    """
     if parsed.http_version not in _VERSIONS:
         raise BadRequestError(505)
     target = _origin_form(parsed.target.decode("ascii"))
     if not target.startswith("/") or "#" in target or parsed.method == b"CONNECT":
         raise BadRequestError(400)
     path, _, query = target.partition("?")
-    path = _ENCODED_BYTE.sub(lambda match: chr(int(match[1], 16)), path)
     headers: dict[str, str] = {}
     for raw_name, raw_value in parsed.headers:
         name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")

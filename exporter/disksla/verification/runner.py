@@ -16,7 +16,7 @@ from disksla.errors import DiskslaError
 from disksla.fio import FioError
 from disksla.fio.raw_device import exclusive_device
 from disksla.fio.runner import Fio, find_fio
-from disksla.fio.scratch_file import scratch_file
+from disksla.fio.scratch_file import remove_leftovers, scratch_file
 from disksla.limits import Assignment, Charge, Limits, Resource, Work
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots
@@ -137,6 +137,7 @@ def _prepared(
 
     plan = request.plan
     if request.directory is not None and plan.span_bytes is not None:
+        remove_leftovers(request.directory)
         progress("writing the scratch file", 0.0)
         with scratch_file(request.directory, plan.span_bytes, on_written=check_stop) as path:
             yield plan._replace(target=str(path)), any_target

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from disksla.interval import Interval
 from disksla.limits import Charge, Limits
 from disksla.verdict.naming import levels
+from disksla.verdict.observation import data_s
 from disksla.verdict.throttle import ThrottleLevel
 
 MEMORY_S = 10
@@ -197,7 +198,8 @@ def follow(
         is_over = gap_s < -band_s - window.seconds * (SLOWER + bucket.faster)
         gap_s = min(full_s, max(0.0, gap_s))
         was_waiting, is_waiting = is_waiting, window.inflight * one_s > gap_s
-        waited_s.append(0.0 if is_over else window.seconds * (was_waiting + is_waiting) / 2)
+        share = 0.0 if is_over else (was_waiting + is_waiting) / 2
+        waited_s.append(min(share * window.seconds, data_s(window)))
         over += is_over
         if is_over or not (was_waiting and is_waiting):
             piece = Piece()

@@ -60,6 +60,21 @@ def observe(
     return looked
 
 
+def data_s(window: Interval) -> float:
+    """Return the time of a window in which reads and writes of data were in flight."""
+    if not is_active(window):
+        return 0.0
+    if window.inflight > 1 or window.read_ms is None or window.data_write_ms is None:
+        return window.seconds
+    # One is in flight at a time: that is the time that they took.
+    return min(window.seconds, (window.read_ms + window.data_write_ms) / 1000)
+
+
+def is_active(window: Interval) -> bool:
+    """Return whether requests were in flight at its end, or completed."""
+    return window.inflight + window.requests > 0
+
+
 def _step(before: CloseSample, after: CloseSample) -> Interval:
     return Interval(
         end_s=after.at_s,

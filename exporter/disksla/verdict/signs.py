@@ -25,6 +25,7 @@ from disksla.verdict.bucket import (
     limiting_rate,
 )
 from disksla.verdict.naming import binding_limit, limit_at
+from disksla.verdict.observation import data_s, is_active
 from disksla.verdict.pauses import LONGEST_WINDOW_S, Clock, find_clock
 from disksla.verdict.second import Second
 from disksla.verdict.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
@@ -95,7 +96,7 @@ def _paused(
     else:
         share = _share(seconds, clock)
         throttled_s = tuple(
-            share * each.window.seconds * _is_active(each.window) for each in last.observations
+            share * each.window.seconds * is_active(each.window) for each in last.observations
         )
     if not any(throttled_s):
         return None
@@ -133,7 +134,7 @@ def _at_limit_of_group(
         return None
     if (load_of(last.served, group.charges) or 0.0) < group.least_load:
         return None
-    throttled_s = tuple(group.waited_share * _data_s(each.window) for each in last.observations)
+    throttled_s = tuple(group.waited_share * data_s(each.window) for each in last.observations)
     if not any(throttled_s):
         return None
     near = limit_at(_without_flushes(last.served), limits, SLOWER)
@@ -249,7 +250,7 @@ def _share(seconds: Sequence[Second], clock: Clock) -> float:
         each.seen_share * each.window.seconds
         for second in alike
         for each in second.observations
-        if _is_active(each.window)
+        if is_active(each.window)
     )
     if not active_s:
         return 0.0
@@ -291,21 +292,6 @@ def _within(spans: Iterable[tuple[float, float]], window: Interval) -> float:
         max(0.0, min(end_s, window.end_s) - max(start_s, begin_s)) for start_s, end_s in spans
     )
     return min(window.seconds, within_s)
-
-
-def _data_s(window: Interval) -> float:
-    """Return the time of a window in which reads and writes of data were in flight."""
-    if not _is_active(window):
-        return 0.0
-    if window.inflight > 1 or window.read_ms is None or window.data_write_ms is None:
-        return window.seconds
-    # One is in flight at a time: that is the time that they took.
-    return min(window.seconds, (window.read_ms + window.data_write_ms) / 1000)
-
-
-def _is_active(window: Interval) -> bool:
-    """Return whether requests were in flight at its end, or completed."""
-    return window.inflight + window.requests > 0
 
 
 def _steps(seconds: Iterable[Second]) -> list[Interval]:

@@ -27,7 +27,7 @@ def test_disks_without_numbers_may_be_alone_or_before_another() -> None:
 
 @pytest.mark.parametrize("text", ["vda rbytes=1\n", "254:0 rbytes=x\n", "254:0 garbage\n"])
 def test_other_text_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match=r"found|invalid literal"):
+    with pytest.raises(ValueError, match="found"):
         parse_io_stat(text)
 
 
@@ -35,5 +35,6 @@ def test_limits_by_disk() -> None:
     text = "254:0 rbps=max wbps=1048576 riops=max wiops=50\n"
     assert parse_io_max(text) == {"254:0": Amounts(inf, 1048576, inf, 50)}
     assert parse_io_max("") == {}
-    with pytest.raises(ValueError, match="could not convert"):
-        parse_io_max("254:0 wiops=many\n")
+    for other in ("many", "-1", "nan", "1_0", "18446744073709551616"):
+        with pytest.raises(ValueError, match="expected a number from 0 to"):
+            parse_io_max(f"254:0 wiops={other}\n")

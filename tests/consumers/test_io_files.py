@@ -39,7 +39,7 @@ def test_an_odd_line_costs_the_line_only() -> None:
 
 @pytest.mark.parametrize("text", ["vda rbytes=1\n", "254:0 rbytes=x\n", "254:0 garbage\n"])
 def test_other_text_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match=r"found|invalid literal"):
+    with pytest.raises(ValueError, match="found"):
         parse_io_stat(text)
 
 
@@ -47,5 +47,6 @@ def test_limits_by_disk() -> None:
     text = "254:0 rbps=max wbps=1048576 riops=max wiops=50\n"
     assert parse_io_max(text) == {"254:0": Amounts(inf, 1048576, inf, 50)}
     assert parse_io_max("") == {}
-    with pytest.raises(ValueError, match="expected a disk"):
-        parse_io_max("254:0 wiops=many\n")
+    for other in ("many", "-1", "nan", "1_0", "18446744073709551616"):
+        with pytest.raises(ValueError, match="expected a disk"):
+            parse_io_max(f"254:0 wiops={other}\n")

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import ctypes
 import os
 import random
 import re
@@ -499,6 +500,27 @@ def test_outside_the_first_pid_namespace_users_are_unknown(image: Path, tmp_path
     assert (inside.returncode, outside.returncode) == (0, 2), (inside.stderr, outside.stderr)
     assert f"refusing to overwrite {device}: it is not known whether" in outside.stderr
     assert "this is not the first PID namespace of the machine" in outside.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/fuse").exists(), reason="NOT TESTED: /dev/fuse is missing")
+def test_file_system_that_does_not_answer_is_not_asked(tmp_path: Path) -> None:
+    """Stat of a file of it waits without end, as on a server of NFS that is gone."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    server = os.open("/dev/fuse", os.O_RDWR)  # nobody reads from it
+    options = f"fd={server},rootmode=40000,user_id=0,group_id=0".encode()
+    assert libc.mount(b"hung", os.fsencode(tmp_path), b"fuse", 0, options) == 0
+    opened = os.open(tmp_path, os.O_PATH | os.O_DIRECTORY)
+    try:
+        with (
+            subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[opened]) as other,
+            visible_processes() as procfs,
+        ):
+            assert (procfs / f"{other.pid}/fd/{opened}").is_symlink()
+            assert device_users([], procfs).unknown is None
+    finally:
+        os.close(opened)
+        os.close(server)
+        run("umount", str(tmp_path))
 
 
 def test_descriptors_that_cannot_be_read_are_said() -> None:

@@ -102,20 +102,28 @@ def test_what_alerts_ask_for(scraped: Prometheus) -> None:
         for query in queries().values()
         for name, matchers in selectors_in(re.sub(r'\b\w+=""', "", query))
     }
-    missing = [each for each in sorted(asked) if not scraped.query(each)]
-    assert [each for each in missing if not any(word in each for word in EMPTY)] == []
+    needed = [each for each in sorted(asked) if not any(word in each for word in EMPTY)]
+
+    def missing() -> list[str]:
+        return [each for each in needed if not scraped.query(each)]
+
+    assert eventually(lambda: not missing(), PATIENCE_S), missing()
 
 
 @pytest.mark.parametrize("name", ["fleet", "probes", "disk"])
 def test_dashboards(scraped: Prometheus, name: str) -> None:
     dashboard = json.loads((OUT / "dashboards" / f"{name}.json").read_text(encoding="utf-8"))
     devices = (THROTTLED, SHARED[0], STALLED) if name == "disk" else (".+",)
-    missing = [
-        f"{panel['title']} {target['refId']}"
-        for panel, target in targets_of(dashboard)
-        if not any(result(scraped, target, {**VALUES, "$device": each}, 60) for each in devices)
-    ]
-    assert missing == []
+    values = [{**VALUES, "$device": each} for each in devices]
+
+    def missing() -> list[str]:
+        return [
+            f"{panel['title']} {target['refId']}"
+            for panel, target in targets_of(dashboard)
+            if not any(result(scraped, target, each, 60) for each in values)
+        ]
+
+    assert eventually(lambda: not missing(), PATIENCE_S, every_s=2.0), missing()
 
 
 def test_report_and_advise(scraped: Prometheus, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ lint: .venv/check.stamp ## check style, likely mistakes and complexity with ruff
 type: .venv/check.stamp ## check types with mypy, strictly
 	.venv/bin/mypy
 
-layers: .venv/check.stamp ## check imports: layers, and what detect and ebs-statistics must not load
+layers: .venv/check.stamp ## check imports: rooms, and what detect and ebs-statistics must not load
 	.venv/bin/lint-imports --no-logo
 
 cover: .venv/check.stamp ## run the fast tests with more examples, and check coverage
@@ -67,7 +67,7 @@ fmt: .venv/check.stamp ## format the code and fix what ruff can fix
 docs: .venv/run.stamp ## regenerate docs/metrics.md, docs/catalog.md and the runbook of the daemon
 	.venv/bin/python packaging/metrics_page.py
 	.venv/bin/python packaging/catalog_page.py > docs/catalog.md
-	.venv/bin/python packaging/runbook.py > exporter/disksla/web/runbook.html
+	.venv/bin/python packaging/runbook.py > exporter/disksla/serve/pages/runbook.html
 
 mixin: .venv/check.stamp ## render grafana/out from the jsonnet beside it
 	.venv/bin/python grafana/render.py

@@ -42,7 +42,8 @@ NO_COVERAGE = {"test_hosts.py", "test_lab_recordings.py", "test_recordings.py"}
 not measure their coverage, under which they take two to three times as long."""
 COVERED = {
     "test_account.py", "test_deadlines.py", "test_history_pages.py",
-    "test_http.py", "test_import_diskspd.py", "test_import_fio_text.py", "test_interval.py",
+    "test_http_protocol.py", "test_import_diskspd.py", "test_import_fio_text.py",
+    "test_interval.py",
     "test_machine_apart.py", "test_probe_results.py", "test_raw_device_rules.py",
     "test_sysfs_attributes.py", "test_terms_reading.py", "test_units.py",
 }  # fmt: skip

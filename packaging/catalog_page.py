@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from typing import assert_never
 
-from disksla.limits.burst_rules import BurstRule, BurstSeconds, TokenBuckets, UnitBoost
-from disksla.limits.catalog import load_catalog
-from disksla.limits.cost_model import Additive, Chunks, CostModel, Metered, PerRequest
-from disksla.limits.derivation import (
+from disksla.base.units import format_count, format_duration, format_listed_bandwidth, format_size
+from disksla.promise.catalogue.burst_rules import BurstRule, BurstSeconds, TokenBuckets, UnitBoost
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.catalogue.cost_model import Additive, Chunks, CostModel, Metered, PerRequest
+from disksla.promise.catalogue.derivation import (
     BUDGETS,
     client_text,
     group_rates,
@@ -19,11 +20,11 @@ from disksla.limits.derivation import (
     shared_text,
     unit_text,
 )
-from disksla.limits.derive import Shown, range_text
-from disksla.limits.limits import Budgets
-from disksla.limits.machine import GroupRule, MachineRules
-from disksla.limits.machine_tables import load_machine_rules, read_table
-from disksla.limits.rules import (
+from disksla.promise.catalogue.derive import Shown, range_text
+from disksla.promise.catalogue.limits import Budgets
+from disksla.promise.catalogue.machine import GroupRule, MachineRules
+from disksla.promise.catalogue.machine_tables import load_machine_rules, read_table
+from disksla.promise.catalogue.rules import (
     AllocationUnits,
     BySize,
     Clamp,
@@ -37,8 +38,14 @@ from disksla.limits.rules import (
     Sum,
     Tiers,
 )
-from disksla.limits.terms import Changes, LatencyTerms, Option, OptionOfValue, RowSource, Terms
-from disksla.units import format_count, format_duration, format_listed_bandwidth, format_size
+from disksla.promise.catalogue.terms import (
+    Changes,
+    LatencyTerms,
+    Option,
+    OptionOfValue,
+    RowSource,
+    Terms,
+)
 
 _INTRODUCTION = """\
 # Catalogue

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 import shtab
 
 from commandline import arguments, commands, placeholder
-from disksla.cli import build_parser
-from disksla.limits.catalog import load_catalog
+from disksla.commands.cli import build_parser
+from disksla.promise.catalogue.catalog import load_catalog
 
 SHELLS = ("bash", "zsh")
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from commandline import arguments, commands, explanation, placeholder
 from disksla import VERSION
-from disksla.cli import build_parser
+from disksla.commands.cli import build_parser
 
 SHARED_BY = 4
 """An option of at least this many commands is listed once, in a section of its own."""

@@ -15,44 +15,48 @@ MACHINE = set(_NAMES.split())
 """Modules by which a module reaches files, clocks, processes, sockets, threads or logs."""
 
 TOUCHING = {
-    "": "__main__ cli console daemon package_files",
-    "advice": "advice_text",
-    "api": "daemon_client",
-    "benchmark": "sweep_journal_file sweep_text throughput",
+    "": "__main__",
+    "base": "console package_files",
+    "base.operating_system": """
+        clock_state lock log machine perf_events roots scheduler state_file systemd unix_socket
+        user_access
+    """,
+    "base.schema": "yaml_file",
+    "clouds.detection": "clouds_file service_account",
+    "clouds.ebs_statistics": "client helper nvme",
+    "clouds.http_client": "transport",
     "commands": """
         _advise_series _context _daemon _exclusive _explain_remote _file_storages _interrupt
-        _log_options _options _prometheus _provision _recent _verify_report advise
-        catalog check check_config detect discover
-        doctor ebs_statistics explain identify judge limits once open_events probe record replay
-        report serve sweep top verify watch
+        _log_options _options _prometheus _provision _recent _verify_report advise catalog
+        check check_config cli detect discover doctor ebs_statistics explain identify judge
+        limits once open_events probe record replay report serve sweep top verify watch
     """,
-    "config": "settings_file terms_directory",
-    "consumers": "groups io_stat io_stat_files readers",
-    "detection": "clouds_file service_account",
-    "disks": "csi_volume_files hotplug inventory",
-    "doctor": "ask_daemon gather_facts",
-    "ebs": "client helper nvme",
-    "events": "data_writes helper open_sets opened opening request_sampler source",
-    "exchange": "transport",
-    "file_storages": "read_mounted",
-    "fio": "device_users process raw_device runner sandbox scratch_file",
-    "history": "machine_limit",
-    "limits": "catalog limits_text machine_tables machine_text",
-    "metrics": "build_info render",
-    "pipeline": "sampler",
-    "probes": "probe_runner probe_scheduler",
-    "procfs": "files iowait_files mountinfo_file mountstats_file",
-    "schema": "yaml_file",
-    "server": """
+    "commands.doctor_checks": "ask_daemon gather_facts",
+    "kernel.consumers": "groups io_stat io_stat_files readers",
+    "kernel.disks": "csi_volume_files hotplug inventory",
+    "kernel.nfs": "read_mounted",
+    "kernel.performance_events": """
+        data_writes helper open_sets opened opening request_sampler source
+    """,
+    "kernel.procfs": "files iowait_files mountinfo_file mountstats_file",
+    "measure.advice": "advice_text",
+    "measure.benchmark": "sweep_journal_file sweep_text throughput",
+    "measure.fio": "device_users process raw_device runner sandbox scratch_file",
+    "measure.probes": "probe_runner probe_scheduler",
+    "measure.verification": "monitor report_text runner store",
+    "promise.catalogue": "catalog machine_tables",
+    "promise.configuration": "settings_file terms_directory",
+    "serve": "daemon",
+    "serve.http_server": """
         acceptor access basic_auth classes config_file connection listen server tls turns
     """,
-    "system": """
-        clock_state lock log machine perf_events roots scheduler state_file systemd
-        unix_socket user_access
-    """,
-    "top": "sources terminal",
-    "verification": "monitor report_text runner store",
-    "web": "app page_cache",
+    "serve.metrics": "build_info render",
+    "serve.pages": "app page_cache",
+    "state.pipeline": "sampler",
+    "tell": "limits_text machine_text",
+    "tell.api": "daemon_client",
+    "tell.explanation": "machine_limit",
+    "tell.top": "sources terminal",
 }
 """The modules of each package that reach one of these, themselves or through others."""
 

@@ -11,11 +11,11 @@ import jinja2
 import pytest
 import yaml
 
-from disksla.config.matching import assign
-from disksla.config.settings import Settings
-from disksla.config.terms_file import TermsContent, TermsFile
-from disksla.limits.catalog import load_catalog
-from disksla.schema.yaml_file import parse_record
+from disksla.base.schema.yaml_file import parse_record
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.configuration.matching import assign
+from disksla.promise.configuration.settings import Settings
+from disksla.promise.configuration.terms_file import TermsContent, TermsFile
 from support.simulated_host import a_disk
 
 CLOUDS = Path(__file__).resolve().parent.parent / "docs" / "clouds"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.cli import main
+from disksla.commands.cli import main
 
 HOSTS = Path(__file__).parent / "hosts"
 RECORDED = sorted(path.parent for path in HOSTS.glob("*/ticks.jsonl"))

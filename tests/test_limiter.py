@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.procfs.diskstats import Counters, parse_line, to_counters
-from disksla.units import KIB
+from disksla.base.units import KIB
+from disksla.kernel.procfs.diskstats import Counters, parse_line, to_counters
 from support.examples import scaled
 from support.scenarios import AT_TIMES, FREE, SCENARIOS, THROTTLED
 from support.simulated_limiter import (

@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 import disksla
-from disksla.cli import COMMANDS, build_parser
+from disksla.commands.cli import COMMANDS, build_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -39,22 +39,22 @@ UNIT = re.compile(
 """The end of the name of a number: its unit, or a word for a number without unit."""
 
 UNIT_ELSEWHERE = {
-    "disksla.advice.prices.Price": "in the currency of the list, or in the name",
-    "disksla.consumers.consumer_totals.ConsumerSums.sums": "in the name of its field",
-    "disksla.fio.result._Latency.mean": "in the name of fio's object, clat_ns",
-    "disksla.histogram": "in the name of the field that holds the histogram",
-    "disksla.limits.rules": "that of the row of the catalogue with the rule",
-    "disksla.limits.limits.Bucket.capacity": "in the unit of its `resource`",
-    "disksla.metrics.metric.Buckets.bounds": "in the name of the metric",
-    "disksla.metrics.metric.Metric.value": "in the name of the metric",
-    "disksla.report.document.GivenService.queue_depth": "requests",
-    "disksla.prometheus.query": "in the name of the metric",
-    "disksla.prometheus.step.Scrape": "in the name of the metric",
-    "disksla.api.disks_document.LiveDiskDocument.queue_depth": "requests",
-    "disksla.api.disks_document.ChartsDocument.queue_depth": "requests",
-    "disksla.verification.measurement.Measurement.counted_inflight": "requests",
-    "disksla.verification.suites.Requirement": "in its own `unit`",
-    "disksla.verification.report.SuiteTestResult": "in its own `unit`",
+    "disksla.measure.advice.prices.Price": "in the currency of the list, or in the name",
+    "disksla.kernel.consumers.consumer_totals.ConsumerSums.sums": "in the name of its field",
+    "disksla.measure.fio.result._Latency.mean": "in the name of fio's object, clat_ns",
+    "disksla.base.histogram": "in the name of the field that holds the histogram",
+    "disksla.promise.catalogue.rules": "that of the row of the catalogue with the rule",
+    "disksla.promise.catalogue.limits.Bucket.capacity": "in the unit of its `resource`",
+    "disksla.serve.metrics.metric.Buckets.bounds": "in the name of the metric",
+    "disksla.serve.metrics.metric.Metric.value": "in the name of the metric",
+    "disksla.measure.report.document.GivenService.queue_depth": "requests",
+    "disksla.measure.prometheus.query": "in the name of the metric",
+    "disksla.measure.prometheus.step.Scrape": "in the name of the metric",
+    "disksla.tell.api.disks_document.LiveDiskDocument.queue_depth": "requests",
+    "disksla.tell.api.disks_document.ChartsDocument.queue_depth": "requests",
+    "disksla.measure.verification.measurement.Measurement.counted_inflight": "requests",
+    "disksla.measure.verification.suites.Requirement": "in its own `unit`",
+    "disksla.measure.verification.report.SuiteTestResult": "in its own `unit`",
 }
 """Fields, or modules of fields, without a unit in their name, and where the unit is."""
 
@@ -145,7 +145,7 @@ def test_catalogue_document_is_up_to_date() -> None:
 
 def test_runbook_of_the_daemon_is_up_to_date() -> None:
     generated = run("python", "packaging/runbook.py")
-    served = ROOT / "exporter" / "disksla" / "web" / "runbook.html"
+    served = ROOT / "exporter" / "disksla" / "serve" / "pages" / "runbook.html"
     assert generated == read(served), "out of date: make docs"
 
 

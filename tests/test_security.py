@@ -15,31 +15,31 @@ SOURCE = ROOT / "exporter" / "disksla"
 CITED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", DOCUMENT)))
 
 SOCKETS = {
-    "api/daemon_client.py": "connects to the Unix socket of the daemon",
-    "ebs/client.py": "connects to the Unix socket of the helper",
-    "ebs/helper.py": "serves the clients of the helper",
-    "events/helper.py": "serves the clients of the helper for events",
-    "events/opened.py": "connects to the Unix socket of that helper",
-    "system/unix_socket.py": "binds the Unix sockets of the daemon and the helper",
-    "system/systemd.py": "notifies systemd, and uses the sockets that systemd passes",
-    "server/acceptor.py": "accepts connections",
-    "server/listen.py": "binds the listen addresses",
-    "server/server.py": "serves the bound sockets",
+    "tell/api/daemon_client.py": "connects to the Unix socket of the daemon",
+    "clouds/ebs_statistics/client.py": "connects to the Unix socket of the helper",
+    "clouds/ebs_statistics/helper.py": "serves the clients of the helper",
+    "kernel/performance_events/helper.py": "serves the clients of the helper for events",
+    "kernel/performance_events/opened.py": "connects to the Unix socket of that helper",
+    "base/operating_system/unix_socket.py": "binds Unix sockets of daemon and helper",
+    "base/operating_system/systemd.py": "notifies systemd, uses sockets that it passes",
+    "serve/http_server/acceptor.py": "accepts connections",
+    "serve/http_server/listen.py": "binds the listen addresses",
+    "serve/http_server/server.py": "serves the bound sockets",
 }
 """Modules that may import socket, and what for."""
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
-    "exchange/transport.py": {
+    "clouds/http_client/transport.py": {
         "commands/_advise_series.py",
         "commands/detect.py",
         "commands/report.py",
     },
-    "api/daemon_client.py": {
+    "tell/api/daemon_client.py": {
         "commands/_daemon.py",
         "commands/check.py",
         "commands/explain.py",
-        "doctor/ask_daemon.py",
-        "top/sources.py",
+        "commands/doctor_checks/ask_daemon.py",
+        "tell/top/sources.py",
     },
 }
 """Modules that open connections, and those that import them: commands, never the daemon.
@@ -47,7 +47,7 @@ CONNECTING = {
 `disksla detect` asks a provider, `disksla report` and `advise` a Prometheus server, and
 `disksla check`, `doctor`, `explain` and `top` the daemon.
 """
-LOCAL = {"ebs/client.py", "events/opened.py"}
+LOCAL = {"clouds/ebs_statistics/client.py", "kernel/performance_events/opened.py"}
 """Modules that connect to Unix sockets only, of which the daemon imports some."""
 CLIENTS = {
     *("aiohttp", "ftplib", "http.client", "httpx", "imaplib", "poplib", "requests", "smtplib"),
@@ -78,7 +78,7 @@ def test_every_module_that_writes_is_listed() -> None:
         if WRITES.search(line) and "os.devnull" not in line
     }
     # These two do not write themselves, but have fio do it.
-    assert found == listed - {"fio/raw_device.py", "fio/sandbox.py"}
+    assert found == listed - {"measure/fio/raw_device.py", "measure/fio/sandbox.py"}
 
 
 @pytest.mark.parametrize(("file", "test"), CITED)
@@ -125,7 +125,7 @@ def test_the_daemon_opens_no_connections() -> None:
         module = f"disksla.{file.removesuffix('.py').replace('/', '.')}"
         assert {file for file, names in by_file.items() if module in names} == importers
     assert {file for file, names in by_file.items() if "socket" in names} <= SOCKETS.keys()
-    for file in SOCKETS.keys() - CONNECTING.keys() - LOCAL - {"system/systemd.py"}:
+    for file in SOCKETS.keys() - CONNECTING.keys() - LOCAL - {"base/operating_system/systemd.py"}:
         assert not called(SOURCE / file) & CONNECT, file
     for file in LOCAL:
         families = re.findall(r"\bAF_\w+", (SOURCE / file).read_text(encoding="utf-8"))

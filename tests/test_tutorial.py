@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from disksla.cli import build_parser
+from disksla.commands.cli import build_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 TUTORIAL = ROOT / "docs" / "tutorial.md"

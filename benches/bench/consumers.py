@@ -9,12 +9,12 @@ from pathlib import Path
 
 from bench.loops import FILE_BYTES
 from bench.measures import started
-from disksla.consumers.attribution import NONE_OPEN, UNATTRIBUTED, attributed
-from disksla.events.opened import open_events
-from disksla.events.opening import EventFiles
-from disksla.events.request_sampler import RequestSampler
-from disksla.events.source import EventSource
-from disksla.system.roots import Roots
+from disksla.base.operating_system.roots import Roots
+from disksla.kernel.consumers.attribution import NONE_OPEN, UNATTRIBUTED, attributed
+from disksla.kernel.performance_events.opened import open_events
+from disksla.kernel.performance_events.opening import EventFiles
+from disksla.kernel.performance_events.request_sampler import RequestSampler
+from disksla.kernel.performance_events.source import EventSource
 from support.loop_device import attached
 
 TRACEPOINT = Path("/sys/kernel/tracing/events/block/block_getrq/format")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.loops import FILE_BYTES, loop_devices
 from bench.measures import cost_of_both, fio_arguments, get, start_daemon, started, wait_for
-from disksla.system.perf_events import close_all, open_counters
+from disksla.base.operating_system.perf_events import close_all, open_counters
 from support.loop_device import attached
 
 TRACEPOINT = Path("/sys/kernel/tracing/events/block/block_rq_complete/id")

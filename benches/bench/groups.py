@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from disksla.consumers.consumption import WatchedDisk
-from disksla.consumers.io_stat import IoStatReader
-from disksla.system.roots import Roots
+from disksla.base.operating_system.roots import Roots
+from disksla.kernel.consumers.consumption import WatchedDisk
+from disksla.kernel.consumers.io_stat import IoStatReader
 
 NUMBERS = (500, 2_000, 10_000)
 OF_SLICE = 100

@@ -16,9 +16,9 @@ DISK = "{disk: {size: 64MiB, meters: [{limit: iops, iops: 150, window: 100ms}]},
 """Three quarters of the load that fio tries."""
 WITHOUT = """#!{python}
 import sys
-import disksla.pipeline.state
-disksla.pipeline.state.MOST_LOOKED_AT = 0
-from disksla.cli import main
+import disksla.state.pipeline.state
+disksla.state.pipeline.state.MOST_LOOKED_AT = 0
+from disksla.commands.cli import main
 sys.exit(main())
 """
 """A daemon that looks at no disk."""

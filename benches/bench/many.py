@@ -8,29 +8,29 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 
-from disksla.config import find_disk, match_disks, shadowed_entries
-from disksla.config.configuration import Configuration
-from disksla.config.matched import Matched, changes, with_kubernetes_volumes
-from disksla.config.settings import DiskEntry, DiskMatch, Settings
-from disksla.config.terms_file import KubernetesVolume, TermsContent, TermsFile
-from disksla.disks.csi_volume import with_csi_volumes
-from disksla.disks.disk import Disk
-from disksla.disks.nfs_mounts import nfs_disks
-from disksla.disks.stacking import with_stacking
-from disksla.history.history import History
-from disksla.interval.interval import Clocks
-from disksla.limits.catalog import load_catalog
-from disksla.metrics.collector import SnapshotCollector, make_registry
-from disksla.metrics.render import render_metrics
-from disksla.pipeline.advance import advance, configure
-from disksla.pipeline.restore import PreviousRun
-from disksla.pipeline.saved_state import decode, encode
-from disksla.pipeline.snapshot import take_snapshot
-from disksla.pipeline.state import State, initial_state, to_saved_state
-from disksla.pipeline.tick import Tick
-from disksla.procfs import parse_mountinfo, parse_mountstats
-from disksla.schema.yaml_file import parse_record
-from disksla.units import GIB
+from disksla.base.schema.yaml_file import parse_record
+from disksla.base.units import GIB
+from disksla.kernel.disks.csi_volume import with_csi_volumes
+from disksla.kernel.disks.disk import Disk
+from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.kernel.disks.stacking import with_stacking
+from disksla.kernel.procfs import parse_mountinfo, parse_mountstats
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.configuration import find_disk, match_disks, shadowed_entries
+from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.matched import Matched, changes, with_kubernetes_volumes
+from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.terms_file import KubernetesVolume, TermsContent, TermsFile
+from disksla.serve.metrics.collector import SnapshotCollector, make_registry
+from disksla.serve.metrics.render import render_metrics
+from disksla.state.history.history import History
+from disksla.state.pipeline.advance import advance, configure
+from disksla.state.pipeline.restore import PreviousRun
+from disksla.state.pipeline.saved_state import decode, encode
+from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.state import State, initial_state, to_saved_state
+from disksla.state.pipeline.tick import Tick
+from disksla.verdict.interval.interval import Clocks
 
 MANY = 10_000
 PART = 4

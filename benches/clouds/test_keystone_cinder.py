@@ -19,9 +19,9 @@ import pytest
 
 from clouds.namespace import Ended, Namespace, clean_environment
 from clouds.server import Received, Reply, serving
-from disksla.limits import derive_limits
-from disksla.limits.catalog import load_catalog
-from disksla.units import GIB
+from disksla.base.units import GIB
+from disksla.promise.catalogue import derive_limits
+from disksla.promise.catalogue.catalog import load_catalog
 from support.waiting import eventually
 
 pytestmark = pytest.mark.alone  # one pair of servers for all tests

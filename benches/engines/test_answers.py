@@ -14,7 +14,7 @@ from itertools import product
 
 import pytest
 
-from disksla.pipeline.latency import LATENCY_BOUNDS_S
+from disksla.state.pipeline.latency import LATENCY_BOUNDS_S
 from engines.answers import Answer, Difference, differences, query_range, sorted_values, within
 from engines.expressions import Expression, expressions
 from engines.history import RESTARTED_AFTER_S, RESTARTED_HOST, events

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from disksla.cli import main
+from disksla.commands.cli import main
 from engines.answers import differences, query_range, within
 from engines.history import RESTARTED_AFTER_S, RESTARTED_HOST
 from engines.programs import local, needs_engines

@@ -14,24 +14,24 @@ from typing import NamedTuple
 
 import msgspec
 
-from disksla.config.configuration import Configuration
-from disksla.config.matched import match_disks
-from disksla.config.settings_file import read_settings
-from disksla.history.history import History
-from disksla.limits.catalog import load_catalog
-from disksla.metrics.build_info import read_build_info
-from disksla.pipeline.advance import advance, configure
-from disksla.pipeline.recording import decode_tick, encode
-from disksla.pipeline.restore import PreviousRun
-from disksla.pipeline.saved_state import decode as decode_saved
-from disksla.pipeline.saved_state import encode as encode_saved
-from disksla.pipeline.snapshot import take_snapshot
-from disksla.pipeline.state import State, to_saved_state
-from disksla.pipeline.tick import Tick
-from disksla.server.http import RequestHead
-from disksla.system.state_file import StateFile
-from disksla.verdict.verdict import VERDICTS, DetectorState
-from disksla.web.app import App, Controls
+from disksla.base.operating_system.state_file import StateFile
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.matched import match_disks
+from disksla.promise.configuration.settings_file import read_settings
+from disksla.serve.http_server.http_protocol import RequestHead
+from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.pages.app import App, Controls
+from disksla.state.history.history import History
+from disksla.state.pipeline.advance import advance, configure
+from disksla.state.pipeline.recording import decode_tick, encode
+from disksla.state.pipeline.restore import PreviousRun
+from disksla.state.pipeline.saved_state import decode as decode_saved
+from disksla.state.pipeline.saved_state import encode as encode_saved
+from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.state import State, to_saved_state
+from disksla.state.pipeline.tick import Tick
+from disksla.verdict.throttling.verdict import VERDICTS, DetectorState
 from faults.soak_machine import CONFIG, OTHER_CONFIG, SoakMachine
 
 DAY_TICKS = 864_000

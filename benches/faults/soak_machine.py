@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from disksla.disks.disk import Disk
-from disksla.histogram import LatencyBin
-from disksla.interval.interval import Clocks
-from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.state import State, needs_host_wait, needs_inflight
-from disksla.pipeline.tick import Tick
-from disksla.procfs.iowait import HostWait
-from disksla.units import GIB
+from disksla.base.histogram import LatencyBin
+from disksla.base.units import GIB
+from disksla.kernel.disks.disk import Disk
+from disksla.kernel.procfs.iowait import HostWait
+from disksla.state.pipeline.probe_results import ProbeResult
+from disksla.state.pipeline.state import State, needs_host_wait, needs_inflight
+from disksla.state.pipeline.tick import Tick
+from disksla.verdict.interval.interval import Clocks
 
 TICK_S = 0.1
 LATE_S = 0.3

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.interval.interval import Clocks
-from disksla.pipeline.sampler import read_clocks
-from disksla.pipeline.saved_state import SavedCredits, SavedDisk, SavedState, encode
-from disksla.system.machine import read_boot_id, read_machine_id
+from disksla.base.operating_system.machine import read_boot_id, read_machine_id
+from disksla.state.pipeline.sampler import read_clocks
+from disksla.state.pipeline.saved_state import SavedCredits, SavedDisk, SavedState, encode
+from disksla.verdict.interval.interval import Clocks
 from support.daemon_process import PATIENCE_S, Daemon
 from support.fake_host import CAPACITY, FakeMachine
 from support.waiting import eventually

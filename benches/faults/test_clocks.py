@@ -37,7 +37,7 @@ FAKETIME = next(
 SET_BACK = """
 import sys, threading
 from pathlib import Path
-from disksla.system.scheduler import JobTimes, Scheduler
+from disksla.base.operating_system.scheduler import JobTimes, Scheduler
 
 short, long = threading.Semaphore(0), threading.Semaphore(0)
 scheduler = Scheduler()

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from disksla.verdict.verdict import VERDICTS
+from disksla.verdict.throttling.verdict import VERDICTS
 from faults.soak import MemoryUsage, growth_bytes
 
 TICKS = 10_000

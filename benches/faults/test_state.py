@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from disksla.daemon import Daemon as DaemonInProcess
-from disksla.daemon import WebOptions
-from disksla.pipeline.sampler import read_clocks
-from disksla.pipeline.saved_state import SavedState, decode
-from disksla.server.listen import ListenAddress
-from disksla.system.machine import read_machine_id
-from disksla.system.systemd import ServiceManager
+from disksla.base.operating_system.machine import read_machine_id
+from disksla.base.operating_system.systemd import ServiceManager
+from disksla.serve.daemon import Daemon as DaemonInProcess
+from disksla.serve.daemon import WebOptions
+from disksla.serve.http_server.listen import ListenAddress
+from disksla.state.pipeline.sampler import read_clocks
+from disksla.state.pipeline.saved_state import SavedState, decode
 from faults.state_files import (
     BASELINE_IOPS,
     LEVEL,
@@ -42,9 +42,9 @@ needs_mount = pytest.mark.skipif(
 KILL_DURING_WRITES = """
 import os, random, signal, sys, time
 from pathlib import Path
-from disksla.pipeline.saved_state import decode, encode
-from disksla.pipeline.sampler import read_clocks
-from disksla.system.state_file import StateFile
+from disksla.state.pipeline.saved_state import decode, encode
+from disksla.state.pipeline.sampler import read_clocks
+from disksla.base.operating_system.state_file import StateFile
 import msgspec
 
 directory, seeded = Path(sys.argv[1]), random.Random(4)

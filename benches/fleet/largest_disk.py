@@ -2,17 +2,17 @@
 
 from msgspec.structs import replace
 
-from disksla.ebs.reading import Reading
-from disksla.ebs.statistics import parse
-from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Rates
-from disksla.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
-from disksla.pipeline.snapshot import DiskSnapshot
-from disksla.provider_count.agreement import agreement_of
-from disksla.provider_count.provider_state import ProviderState
-from disksla.verdict.ceiling import Ceiling
-from disksla.verdict.throttle import Throttle
-from disksla.verification.report import VerificationReport
-from disksla.verification.suites import make_suite
+from disksla.clouds.ebs_statistics.reading import Reading
+from disksla.clouds.ebs_statistics.statistics_page import parse
+from disksla.measure.verification.report import VerificationReport
+from disksla.measure.verification.suites import make_suite
+from disksla.promise.catalogue.limits import NO_LIMITS, Bucket, Burst, Rates
+from disksla.state.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
+from disksla.state.pipeline.snapshot import DiskSnapshot
+from disksla.state.provider_count.agreement import agreement_of
+from disksla.state.provider_count.provider_state import ProviderState
+from disksla.verdict.throttling.ceiling import Ceiling
+from disksla.verdict.throttling.throttle import Throttle
 from support.ebs_pages import Page, bins_of
 from support.reports import a_report, a_result
 from support.snapshots import BYTE_CREDITS, IOPS_CREDITS, SEPARATE_LIMITS, probed_disk_view

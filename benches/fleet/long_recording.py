@@ -7,12 +7,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from disksla.commands.replay import replay
-from disksla.interval import Clocks
-from disksla.pipeline.advance import advance
-from disksla.pipeline.recording import decode_tick
-from disksla.pipeline.state import State
-from disksla.pipeline.tick import Tick
-from disksla.procfs import HostWait
+from disksla.kernel.procfs import HostWait
+from disksla.state.pipeline.advance import advance
+from disksla.state.pipeline.recording import decode_tick
+from disksla.state.pipeline.state import State
+from disksla.state.pipeline.tick import Tick
+from disksla.verdict.interval import Clocks
 
 _FIRST_COUNTER = 3
 _INFLIGHT = 11

@@ -7,16 +7,16 @@ give it to them, for half an hour they share the baseline, and for an hour the m
 from collections.abc import Iterator
 from random import Random
 
-from disksla.config.custom_terms import SumBurst, SumTerms
-from disksla.config.settings import (
+from disksla.base.units import MB
+from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
+from disksla.promise.configuration.settings import (
     DiskEntry,
     DiskMatch,
     MachineSettings,
     SamplingSettings,
     Settings,
 )
-from disksla.pipeline.state import State
-from disksla.units import MB
+from disksla.state.pipeline.state import State
 from fleet.playback import Playback, make_playbacks
 from support.simulated_host import Machine, a_disk
 

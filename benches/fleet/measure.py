@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from disksla.units import MIB
+from disksla.base.units import MIB
 from fleet.page import page_at
 from fleet.server import GZIP_LEVEL, serve_fleet
 from fleet.stack import ScrapeConfig, prometheus, write_configuration

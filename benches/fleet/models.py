@@ -15,18 +15,18 @@ from pathlib import Path
 
 import msgspec
 
+from disksla.base.histogram import LatencyBin
+from disksla.base.units import GIB, MIB
 from disksla.commands.replay import replay
-from disksla.config.custom_terms import SumBurst, SumTerms
-from disksla.config.settings import ProbeEntry, Settings
-from disksla.histogram import LatencyBin
-from disksla.limits.limits import Limits
-from disksla.pipeline.advance import advance
-from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.state import State
-from disksla.pipeline.tick import Tick
-from disksla.units import GIB, MIB
-from disksla.verification.report import VerificationReport
-from disksla.verification.suites import make_suite
+from disksla.measure.verification.report import VerificationReport
+from disksla.measure.verification.suites import make_suite
+from disksla.promise.catalogue.limits import Limits
+from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
+from disksla.promise.configuration.settings import ProbeEntry, Settings
+from disksla.state.pipeline.advance import advance
+from disksla.state.pipeline.probe_results import ProbeResult
+from disksla.state.pipeline.state import State
+from disksla.state.pipeline.tick import Tick
 from fleet.machines import machine_playbacks
 from fleet.playback import Playback, make_playback
 from support.reports import a_report, a_result

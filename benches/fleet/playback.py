@@ -13,13 +13,13 @@ from typing import NamedTuple
 import msgspec
 from prometheus_client import ProcessCollector
 
-from disksla.disks.disk import disk_key
-from disksla.metrics.collector import SnapshotCollector, make_registry
-from disksla.metrics.render import render_metrics
-from disksla.metrics.self_metrics import BuildInfo
-from disksla.pipeline.snapshot import Snapshot, take_snapshot
-from disksla.pipeline.state import State
-from disksla.verification.report import VerificationReport
+from disksla.kernel.disks.disk import disk_key
+from disksla.measure.verification.report import VerificationReport
+from disksla.serve.metrics.collector import SnapshotCollector, make_registry
+from disksla.serve.metrics.render import render_metrics
+from disksla.serve.metrics.self_metrics import BuildInfo
+from disksla.state.pipeline.snapshot import Snapshot, take_snapshot
+from disksla.state.pipeline.state import State
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 ABOUT = BuildInfo("0.1.0", "unknown", "3.11.2", "6.1.0-26-amd64", True, 0.0)

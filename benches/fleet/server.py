@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 
-from disksla.server.http import Reply, RequestHead
-from disksla.server.listen import ListenAddress
-from disksla.server.server import WebServer
+from disksla.serve.http_server.http_protocol import Reply, RequestHead
+from disksla.serve.http_server.listen import ListenAddress
+from disksla.serve.http_server.server import WebServer
 from fleet.page import page_at
 
 _PATH = re.compile(r"/host-(\d{4})/metrics")

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from disksla.advice import Needs, demand_of, served_of, together
-from disksla.advice.search import Candidate, outcome_of
-from disksla.advice.simulation import ShareRange
-from disksla.cli import main
-from disksla.limits import Provision, derive_limits
-from disksla.limits.catalog import load_catalog
-from disksla.pipeline import State, WindowRecord, window_records
-from disksla.pipeline.snapshot import take_snapshot
+from disksla.commands.cli import main
+from disksla.measure.advice import Needs, demand_of, served_of, together
+from disksla.measure.advice.search import Candidate, outcome_of
+from disksla.measure.advice.simulation import ShareRange
+from disksla.promise.catalogue import Provision, derive_limits
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.state.pipeline import State, WindowRecord, window_records
+from disksla.state.pipeline.snapshot import take_snapshot
 from fleet.backfill import write_blocks
 from fleet.long_recording import long_states
 from fleet.page import labelled

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from disksla.cli import main
-from disksla.pipeline.snapshot import DiskSnapshot, take_snapshot
-from disksla.verdict import LIMIT_KINDS, VERDICTS
+from disksla.commands.cli import main
+from disksla.state.pipeline.snapshot import DiskSnapshot, take_snapshot
+from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS
 from fleet.backfill import backfill, backfill_rules, write_blocks
 from fleet.long_recording import long_states
 from fleet.page import labelled

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.config.settings import Profile
-from disksla.metrics.collector import SnapshotCollector, make_registry
-from disksla.metrics.profile import PROFILES
-from disksla.metrics.render import render_metrics
-from disksla.pipeline.snapshot import DiskSnapshot
-from disksla.verification.report import VerificationReport
+from disksla.measure.verification.report import VerificationReport
+from disksla.promise.configuration.settings import Profile
+from disksla.serve.metrics.collector import SnapshotCollector, make_registry
+from disksla.serve.metrics.profiles import PROFILES
+from disksla.serve.metrics.render import render_metrics
+from disksla.state.pipeline.snapshot import DiskSnapshot
 from fleet.largest_disk import disks_by_feature, largest_disk, longest_report
 from fleet.playback import OPENMETRICS, Page, page_of, parse_page
 from metrics_page import OF_DISKS

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-from disksla.advice import demand_of, served_of, together
-from disksla.advice.demand import Demand
-from disksla.advice.simulation import ShareRange, throttled_share
+from disksla.base.units import format_percent
 from disksla.commands.replay import replay
-from disksla.config.settings import AssessmentSettings
-from disksla.limits import Limits
-from disksla.pipeline import window_records
-from disksla.units import format_percent
+from disksla.measure.advice import demand_of, served_of, together
+from disksla.measure.advice.demand import Demand
+from disksla.measure.advice.simulation import ShareRange, throttled_share
+from disksla.promise.catalogue import Limits
+from disksla.promise.configuration.settings import AssessmentSettings
+from disksla.state.pipeline import window_records
 from lab.__main__ import missing, missing_for
 from lab.experiment import CONFIG, TICKS, machine_truth_file, read_truth, run, truth_file
 from lab.options import start, write

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from disksla.pipeline.window_records import WindowRecord
+from disksla.state.pipeline.window_records import WindowRecord
 from lab.replay import is_loaded
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S, Window

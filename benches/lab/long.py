@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from disksla.pipeline.window_records import WindowRecord
+from disksla.state.pipeline.window_records import WindowRecord
 from lab.judge import SETTLED_S, rows_within, throttled_seconds
 from lab.requirements import time_problems
 from lab.scenario import Recorders, Throttled

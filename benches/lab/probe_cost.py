@@ -21,15 +21,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from disksla.config.custom_terms import SumTerms, custom_limits
-from disksla.config.settings import ProbeEntry
-from disksla.disks.disk import Disk
-from disksla.fio.result import parse_fio
-from disksla.fio.runner import find_fio
-from disksla.histogram import LatencyBin
-from disksla.pipeline.probe_results import ProbeResult
-from disksla.probes.probe_plan import MOST_SHARE, plan_probe
-from disksla.probes.probe_runner import ProbeContext, run_probe
+from disksla.base.histogram import LatencyBin
+from disksla.kernel.disks.disk import Disk
+from disksla.measure.fio.result import parse_fio
+from disksla.measure.fio.runner import find_fio
+from disksla.measure.probes.probe_plan import MOST_SHARE, plan_probe
+from disksla.measure.probes.probe_runner import ProbeContext, run_probe
+from disksla.promise.configuration.custom_terms import SumTerms, custom_limits
+from disksla.promise.configuration.settings import ProbeEntry
+from disksla.state.pipeline.probe_results import ProbeResult
 from lab.disk import BlockDevice, made
 from lab.scenario import Phase, read_scenario
 

@@ -1,6 +1,6 @@
 """Quantities of scenarios, written as in the configuration of disksla: 256MiB, 25MB/s, 20ms."""
 
-from disksla.units import parse_bandwidth_bytes_per_second, parse_duration_s, parse_size_bytes
+from disksla.base.units import parse_bandwidth_bytes_per_second, parse_duration_s, parse_size_bytes
 
 
 class Size(int):

@@ -4,8 +4,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from disksla.commands.replay import replay
-from disksla.pipeline import GroupSnapshot, State, take_snapshot
-from disksla.pipeline.window_records import WindowRecord, window_records
+from disksla.state.pipeline import GroupSnapshot, State, take_snapshot
+from disksla.state.pipeline.window_records import WindowRecord, window_records
 
 
 def replay_records(ticks: Path, config: Path) -> list[WindowRecord]:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 import yaml
 
-from disksla.verdict import LimitKind
+from disksla.verdict.throttling import LimitKind
 from lab.model import DiskModel, Meter
 from lab.quantity import Duration, decode
 from lab.template import filled

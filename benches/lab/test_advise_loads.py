@@ -4,7 +4,7 @@ import msgspec
 import pytest
 import yaml
 
-from disksla.advice.simulation import ShareRange
+from disksla.measure.advice.simulation import ShareRange
 from lab.advise import HEADINGS, Comparison, all_loads, read_loads, with_rows
 from lab.quantity import decode
 from lab.scenario import Scenario

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.credits.account import CreditLevel
-from disksla.pipeline.window_records import WindowRecord
+from disksla.state.pipeline.window_records import WindowRecord
+from disksla.verdict.credits.account import CreditLevel
 from lab.judge import SETTLED_S, Facts, judge
 from lab.long import disagreements, phase_problems, seen_truth, spans_of
 from lab.negatives import Negative

@@ -11,13 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from disksla.config.custom_terms import SeparateTerms, SumTerms, TimeSharedTerms, custom_limits
-from disksla.limits import Limits
-from disksla.verification.import_fio import parse_fio_jobs
-from disksla.verification.import_fio_text import parse_fio_text
-from disksla.verification.import_results import judge_imported
-from disksla.verification.measurement import Measurement
-from disksla.verification.suites import make_suite
+from disksla.measure.verification.import_fio import parse_fio_jobs
+from disksla.measure.verification.import_fio_text import parse_fio_text
+from disksla.measure.verification.import_results import judge_imported
+from disksla.measure.verification.measurement import Measurement
+from disksla.measure.verification.suites import make_suite
+from disksla.promise.catalogue import Limits
+from disksla.promise.configuration.custom_terms import (
+    SeparateTerms,
+    SumTerms,
+    TimeSharedTerms,
+    custom_limits,
+)
 from lab.__main__ import missing
 from lab.disk import all_made
 from lab.scenario import read_scenario

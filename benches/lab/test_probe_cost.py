@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.histogram import LatencyBin
+from disksla.base.histogram import LatencyBin
 from lab.probe_cost import Pair, is_cheap, percentile_s, summary
 
 bins = st.lists(

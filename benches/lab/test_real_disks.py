@@ -1,7 +1,7 @@
 """Verdicts on disks that the lab serves, with so much tolerance that a busy machine passes.
 
 How accurate verdicts are also depends on how busy the machine is: `make lab` measures it, and
-tests/verdict/test_lab_recordings.py requires it of recordings.
+tests/verdict/throttling/test_lab_recordings.py requires it of recordings.
 """
 
 from pathlib import Path

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from disksla.pipeline.recording import decode_tick, encode
-from disksla.procfs import CloseSample
+from disksla.kernel.procfs import CloseSample
+from disksla.state.pipeline.recording import decode_tick, encode
 from lab.__main__ import main
 from lab.experiment import TICKS, only_devices
 from lab.negatives import PART as NEGATIVES

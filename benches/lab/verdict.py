@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.pipeline.window_records import WindowRecord
+from disksla.state.pipeline.window_records import WindowRecord
 from lab.experiment import (
     CONFIG,
     TICKS,

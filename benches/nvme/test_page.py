@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.ebs.statistics import parse
+from disksla.clouds.ebs_statistics.statistics_page import parse
 from nvme.page import BINS, EBS, INSTANCE_STORE, LIMITS, SIZES, Usage, page
 
 

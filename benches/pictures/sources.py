@@ -7,16 +7,16 @@ ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "docs" / "pictures" / "sources.sha256"
 """Of the form that `sha256sum --check` reads from the root of the repository."""
 SOURCES = (
-    "exporter/disksla/html.*",
-    "exporter/disksla/history/condition.py",
-    "exporter/disksla/history/sentences.py",
-    "exporter/disksla/history/who.py",
-    "exporter/disksla/verdict/shown.py",
-    "exporter/disksla/web/*page.*",
-    "exporter/disksla/web/*charts.*",
-    "exporter/disksla/web/disk_card.py",
+    "exporter/disksla/tell/html_page.*",
+    "exporter/disksla/tell/explanation/condition.py",
+    "exporter/disksla/tell/explanation/sentences.py",
+    "exporter/disksla/tell/explanation/who.py",
+    "exporter/disksla/tell/explanation/shown.py",
+    "exporter/disksla/serve/pages/*page.*",
+    "exporter/disksla/serve/pages/*charts.*",
+    "exporter/disksla/serve/pages/disk_card.py",
     "grafana/out/dashboards/disk.json",
-    "tests/top/screens.txt",
+    "tests/tell/top/screens.txt",
 )
 """Patterns. The last file is what `disksla top` shows of one state."""
 

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 
-from disksla.verdict import SIGNS
+from disksla.verdict.throttling import SIGNS
 from population.draws import draw
 from population.judging import Judged, Signs, judge
 from population.tables import report, sign_table

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple
 
-from disksla.pipeline.tick import Tick
+from disksla.state.pipeline.tick import Tick
 from population.draw_loads import LOADS, draw_spans, log_uniform
 from population.limiter import Burst, Limit
 from population.loads import KIB, Span

@@ -7,15 +7,15 @@ from itertools import pairwise
 
 import msgspec
 
-from disksla.config.configuration import Configuration
-from disksla.config.custom_terms import SumBurst, SumTerms
-from disksla.config.settings import DiskEntry, DiskMatch, Settings
-from disksla.limits.catalog import load_catalog
-from disksla.pipeline.advance import advance
-from disksla.pipeline.state import State, initial_state, to_look_at
-from disksla.pipeline.tick import Tick
-from disksla.pipeline.window_records import WindowRecord, window_records
-from disksla.verdict import SIGNS, Sign
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
+from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.state.pipeline.advance import advance
+from disksla.state.pipeline.state import State, initial_state, to_look_at
+from disksla.state.pipeline.tick import Tick
+from disksla.state.pipeline.window_records import WindowRecord, window_records
+from disksla.verdict.throttling import SIGNS, Sign
 from population.draws import Classes, Draw
 from population.limiter import Limit
 from population.loads import KIB

@@ -9,9 +9,9 @@ from random import Random
 
 import msgspec
 
-from disksla.interval.interval import Clocks
-from disksla.pipeline.tick import Tick
-from disksla.procfs.close_sample import CloseSample
+from disksla.kernel.procfs.close_sample import CloseSample
+from disksla.state.pipeline.tick import Tick
+from disksla.verdict.interval.interval import Clocks
 from population.simulation import DEVICE, SimulatedDisk, Spec
 
 TICK_S = 0.1

@@ -7,9 +7,9 @@ from random import Random
 
 import msgspec
 
-from disksla.disks.disk import Disk as DiskRecord
-from disksla.procfs.diskstats import SECTOR_BYTES
-from disksla.units import GIB
+from disksla.base.units import GIB
+from disksla.kernel.disks.disk import Disk as DiskRecord
+from disksla.kernel.procfs.diskstats import SECTOR_BYTES
 from population.events import FLUSH, Events, Level, Request
 from population.limiter import Limit, Limiter, WaitingRequests
 from population.loads import Span

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
-from disksla.verdict import Sign
+from disksla.verdict.throttling import Sign
 from population.judging import Judged, Signs
 
 NEAR_RATIO = 0.08

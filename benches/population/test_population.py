@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from disksla.procfs.diskstats import Counters, parse_line, to_counters
+from disksla.kernel.procfs.diskstats import Counters, parse_line, to_counters
 from population import DEVICE, Draw, draw
 from population.limiter import LEAKY_DEPTH_S, Burst, Limit
 from population.loads import Closed, Commits, Load, Open, Requests, Span

@@ -12,8 +12,8 @@ from itertools import accumulate
 from statistics import median, quantiles
 from typing import NamedTuple
 
-from disksla.pipeline import Tick
-from disksla.procfs import SECTOR_BYTES
+from disksla.kernel.procfs import SECTOR_BYTES
+from disksla.state.pipeline import Tick
 from vm.trace import Trace
 
 _CLOSE_S = 0.1

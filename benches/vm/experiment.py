@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from disksla.pipeline import Tick
-from disksla.pipeline.recording import decode_header, decode_tick, encode
+from disksla.state.pipeline import Tick
+from disksla.state.pipeline.recording import decode_header, decode_tick, encode
 from lab.experiment import CONFIG, SCENARIO, TICKS, only_devices
 from lab.scenario import drawn_text
 from vm.clocks import Pause

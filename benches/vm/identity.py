@@ -4,7 +4,8 @@
 
 QEMU sets the firmware's texts, serial numbers, and vendor and product of SCSI disks. It cannot
 imitate the model of an NVMe disk (Azure, Google Cloud, instance store of AWS), nor the controllers
-of Hyper-V (the LUN of Azure): these are tested with files, in tests/disks/test_inventory.py.
+of Hyper-V (the LUN of Azure): these are tested with files, in
+tests/kernel/disks/test_inventory.py.
 """
 
 import json
@@ -15,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from disksla.config import CUSTOM_TERMS
+from disksla.promise.configuration import CUSTOM_TERMS
 from lab.options import start
 from vm import build
 from vm.checks import is_skipped, parser_of, report

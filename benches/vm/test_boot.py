@@ -8,9 +8,9 @@ import pytest
 from prometheus_client.samples import Sample
 
 from clouds.server import Received
-from disksla.detection import exchanges_of
-from disksla.detection.clouds_file import read_clouds_file
-from disksla.exchange.exchange import Request, Response
+from disksla.clouds.detection import exchanges_of
+from disksla.clouds.detection.clouds_file import read_clouds_file
+from disksla.clouds.http_client.exchange import Request, Response
 from support.exchanges import answered, reply
 from vm.boot import Seen, differences, read_samples
 from vm.clouds import CLOUDS, GIB, answer

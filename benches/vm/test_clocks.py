@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.interval import Clocks as TickClocks
-from disksla.pipeline import Tick
+from disksla.state.pipeline import Tick
+from disksla.verdict.interval import Clocks as TickClocks
 from vm.clocks import (
     Clocks,
     Count,

@@ -3,7 +3,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from disksla.config.settings_file import read_configuration
+from disksla.promise.configuration.settings_file import read_configuration
 from vm.experiment import configuration
 from vm.scenario import all_scenarios, read_scenario
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from disksla.pipeline import Tick
-from disksla.pipeline.recording import RecordingHeader, decode_header, decode_tick
-from disksla.pipeline.window_records import WindowRecord
+from disksla.state.pipeline import Tick
+from disksla.state.pipeline.recording import RecordingHeader, decode_header, decode_tick
+from disksla.state.pipeline.window_records import WindowRecord
 from lab.experiment import CONFIG, TICKS, without_exact_counts
 from lab.judge import Facts, judge
 from lab.limiter import RESOURCES

@@ -2,7 +2,7 @@
 
 import sys
 
-from disksla.cli import main
+from disksla.commands.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

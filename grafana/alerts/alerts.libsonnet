@@ -430,7 +430,7 @@
       ] },
       { name: 'disksla.stalled', interval: config.ruleInterval, rules: [stalled] },
       {
-        name: 'disksla.probes',
+        name: 'disksla.measure.probes',
         interval: config.longRuleInterval,
         rules: [probe_failing, probe_stale, terms_unknown, terms_old],
       },

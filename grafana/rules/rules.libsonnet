@@ -108,7 +108,7 @@
   prometheusRules+:: {
     groups+: [
       {
-        name: 'disksla.disks',
+        name: 'disksla.kernel.disks',
         interval: config.ruleInterval,
         rules: info,
       },

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from disksla.units import GIB
+from disksla.base.units import GIB
 from support.simulated_limiter import DEVICE, Scenario, run
 from support.sysfs_tree import add_device
 

@@ -7,7 +7,7 @@ import pytest
 
 from browser.chromium import Page
 from browser.conftest import Address, checker
-from disksla.history.condition import CONDITION_WORDS
+from disksla.tell.explanation.condition import CONDITION_WORDS
 from support.daemon_process import Daemon
 
 MODES: dict[str, dict[str, Any]] = {

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from disksla.cli import main
-from disksla.limits import derive_limits
-from disksla.limits.catalog import load_catalog
-from disksla.prometheus.query import Series
-from disksla.units import GIB, MIB
+from disksla.base.units import GIB, MIB
+from disksla.commands.cli import main
+from disksla.measure.prometheus.query import Series
+from disksla.promise.catalogue import derive_limits
+from disksla.promise.catalogue.catalog import load_catalog
 from support.report_api import serving
 from support.report_series import INFO, START_S, DiskSeries, Server, gauge
 

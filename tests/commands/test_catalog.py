@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from disksla.cli import main
-from disksla.limits.catalog import load_catalog
+from disksla.commands.cli import main
+from disksla.promise.catalogue.catalog import load_catalog
 
 Captured = pytest.CaptureFixture[str]
 

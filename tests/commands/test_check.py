@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from commands.test_explain import idle, throttled
-from disksla.api import DiskDocument
-from disksla.cli import main
+from disksla.base.errors import DiskslaError
 from disksla.commands._daemon import chosen_disks
 from disksla.commands.check import STATUSES, check, parse_thresholds
-from disksla.errors import DiskslaError
+from disksla.commands.cli import main
+from disksla.tell.api import DiskDocument
 
 PERFORMANCE = re.compile(r"'[^'=]+'=-?[0-9.]+(s|%)?(;[0-9.]*){0,4}")
 """Monitoring Plugins Development Guidelines, section 2.6."""

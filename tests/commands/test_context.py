@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from disksla.cli import main
+from disksla.base.errors import DiskslaError
+from disksla.base.units import GIB
 from disksla.commands._context import HostContext
-from disksla.config.configuration import Configuration
-from disksla.config.settings import Settings
-from disksla.disks.nfs_mounts import nfs_disks
-from disksla.errors import DiskslaError
-from disksla.limits.catalog import load_catalog
-from disksla.procfs import Mount
-from disksla.units import GIB
+from disksla.commands.cli import main
+from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.kernel.procfs import Mount
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.settings import Settings
 from support import ttar
 from support.sysfs_tree import add_device
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from disksla.cli import main
+from disksla.commands.cli import main
 from disksla.commands.doctor import print_results
-from disksla.doctor import examine
-from disksla.doctor.facts import (
+from disksla.commands.doctor_checks import examine
+from disksla.commands.doctor_checks.facts import (
     AccessFacts,
     ClockFacts,
     DaemonFacts,

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.roots import Roots
 from disksla.commands._exclusive import measure_utilization
-from disksla.disks.disk import Disk
-from disksla.errors import DiskslaError
-from disksla.system.roots import Roots
+from disksla.kernel.disks.disk import Disk
 from support.simulated_host import a_disk
 
 

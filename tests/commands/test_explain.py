@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from disksla.api import DiskDocument
-from disksla.api.disks_document import disks_document
-from disksla.cli import main
 from disksla.commands._recent import RecentDisks, print_recent
-from disksla.config import ConfigurationText
-from disksla.history import History
-from disksla.history.past import HistoryView
-from disksla.limits import Rates
-from disksla.pipeline import advance, take_snapshot
-from disksla.pipeline.recording import FORMAT, RecordingHeader, encode
-from disksla.pipeline.state import State
+from disksla.commands.cli import main
+from disksla.promise.catalogue import Rates
+from disksla.promise.configuration import ConfigurationText
+from disksla.state.history import History
+from disksla.state.pipeline import advance, take_snapshot
+from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode
+from disksla.state.pipeline.state import State
+from disksla.tell.api import DiskDocument
+from disksla.tell.api.disks_document import disks_document
+from disksla.tell.explanation.past import HistoryView
 from support.answering import answering, page
 from support.consumed import with_consumers
 from support.fake_host import FakeMachine
@@ -165,7 +165,7 @@ def test_json_of_a_disk_that_is_not_monitored(tmp_path: Path, capsys: Captured) 
 
 
 def test_machine_in_json(tmp_path: Path, capsys: Captured) -> None:
-    recording = ROOT / "tests/pipeline/recordings/yandex-two-vcpus.jsonl.gz"
+    recording = ROOT / "tests/state/pipeline/recordings/yandex-two-vcpus.jsonl.gz"
     config = tmp_path / "disksla.yml"
     config.write_text(
         "discovery: {include: [^loop0$]}\n"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from disksla.cli import main
+from disksla.base.errors import DiskslaError
+from disksla.commands.cli import main
 from disksla.commands.detect import _endpoints
-from disksla.errors import DiskslaError
 from support.sysfs_tree import add_device
 
 EFS = "fs-0123456789abcdef0"

@@ -5,9 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from disksla.cli import main
+from disksla.commands.cli import main
 
-TABLE = Path(__file__).resolve().parent.parent / "benchmark" / "sweeps" / "storageio-hdd.csv"
+TABLE = (
+    Path(__file__).resolve().parent.parent
+    / "measure"
+    / "benchmark"
+    / "sweeps"
+    / "storageio-hdd.csv"
+)
 
 
 def test_table_of_a_rotating_disk(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from disksla.cli import main
-from disksla.units import GIB
+from disksla.base.units import GIB
+from disksla.commands.cli import main
 from support.sysfs_tree import add_device
 
-PUBLIC = Path(__file__).parent.parent / "verification" / "public"
-RESULTS = Path(__file__).parent.parent / "verification" / "results"
+PUBLIC = Path(__file__).parent.parent / "measure" / "verification" / "public"
+RESULTS = Path(__file__).parent.parent / "measure" / "verification" / "results"
 VK = ("--terms", "vk.ceph-ssd", "--size", "20GiB")
 YANDEX = ("--terms", "yandex.network-ssd", "--size", "100GiB")
 PROVISIONED = ("--terms", "aws.io2", "--size", "1TiB", "--iops", "256000")

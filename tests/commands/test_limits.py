@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from disksla.cli import main
+from disksla.commands.cli import main
 
 Captured = pytest.CaptureFixture[str]
 

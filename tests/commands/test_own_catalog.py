@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.cli import main
+from disksla.commands.cli import main
 
 Captured = pytest.CaptureFixture[str]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from disksla.cli import main
+from disksla.commands.cli import main
 from support.simulated_host import FIELDS
 
 GIB = 2**30

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.cli import main
+from disksla.commands.cli import main
 from disksla.commands.replay import LONGEST_LINE_BYTES
 from support.fake_host import FakeMachine
 

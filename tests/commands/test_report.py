@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from disksla.cli import main
 from disksla.commands._prometheus import add_period, period_of
-from disksla.prometheus import Period
+from disksla.commands.cli import main
+from disksla.measure.prometheus import Period
 from support.report_api import Api, serving
 from support.report_series import DiskSeries, Server
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from disksla.benchmark.sweep_journal import SweepHeader, encode_line
-from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow, read_csv
-from disksla.cli import main
-from disksla.disks.disk import Disk
-from disksla.units import GIB
+from disksla.base.units import GIB
+from disksla.commands.cli import main
+from disksla.kernel.disks.disk import Disk
+from disksla.measure.benchmark.sweep_journal import SweepHeader, encode_line
+from disksla.measure.benchmark.sweep_matrix import SweepPlan, SweepRow, read_csv
 from support.shell import commands_in
 
 SERIAL = "6ea73b81"

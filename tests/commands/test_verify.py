@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from disksla.cli import main
+from disksla.base.errors import DiskslaError
+from disksla.base.units import GIB
 from disksla.commands._verify_report import write_report
-from disksla.errors import DiskslaError
-from disksla.units import GIB
-from disksla.verification.report import VerificationReport
+from disksla.commands.cli import main
+from disksla.measure.verification.report import VerificationReport
 from support.reports import RESULTS, a_report, a_result
 from support.shell import commands_in
 from support.sysfs_tree import add_device

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.cli import main
+from disksla.commands.cli import main
 from support.fake_host import FakeMachine
 
 

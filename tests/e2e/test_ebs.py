@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.ebs.reading import Failure, decode_message
+from disksla.clouds.ebs_statistics.reading import Failure, decode_message
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, run
 from support.ebs_disks import Disks, helping
 from support.ebs_pages import Page

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from disksla.disks.sysfs_attributes import LONGEST_NAME
-from disksla.units import GIB
+from disksla.base.units import GIB
+from disksla.kernel.disks.sysfs_attributes import LONGEST_NAME
 from support.daemon_process import Daemon, run
 from support.sysfs_tree import add_device
 

@@ -6,9 +6,9 @@ import subprocess
 import pytest
 from prometheus_client import ProcessCollector
 
-from disksla.metrics.collector import SnapshotCollector, make_registry
-from disksla.metrics.render import render_metrics
-from disksla.pipeline.snapshot import Snapshot
+from disksla.serve.metrics.collector import SnapshotCollector, make_registry
+from disksla.serve.metrics.render import render_metrics
+from disksla.state.pipeline.snapshot import Snapshot
 from support.snapshots import ABOUT, BURST_LIMITS, disk_view, unknown_disk_view, view
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from disksla.ebs.reading import Reading, encode
-from disksla.ebs.statistics import parse
+from disksla.clouds.ebs_statistics.reading import Reading, encode
+from disksla.clouds.ebs_statistics.statistics_page import parse
 from support.daemon_process import PATIENCE_S, Daemon, run
 from support.ebs_pages import Page
 from support.sysfs_tree import add_device

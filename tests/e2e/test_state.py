@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from disksla.daemon import Daemon as DaemonInProcess
-from disksla.daemon import WebOptions
-from disksla.server.listen import ListenAddress
-from disksla.system.systemd import ServiceManager
-from disksla.verification.store import save_report
+from disksla.base.operating_system.systemd import ServiceManager
+from disksla.measure.verification.store import save_report
+from disksla.serve.daemon import Daemon as DaemonInProcess
+from disksla.serve.daemon import WebOptions
+from disksla.serve.http_server.listen import ListenAddress
 from support.daemon_process import PATIENCE_S, Daemon
 from support.fake_host import CAPACITY, CONFIG, FakeMachine
 from support.reports import RESULTS, a_report

@@ -187,9 +187,9 @@ def test_it_ends_with_its_terminal() -> None:
 
 
 FAILING = """
-from disksla.console import SafeConsole
-from disksla.top import Look
-from disksla.top.terminal import TopTerminal
+from disksla.base.console import SafeConsole
+from disksla.tell.top import Look
+from disksla.tell.top.terminal import TopTerminal
 
 class Failing:
     problem = ""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-FILES = Path(__file__).parent.parent / "server" / "configurations"
+FILES = Path(__file__).parent.parent / "serve" / "http_server" / "configurations"
 
 NEWER_THAN_PROMTOOL = {
     "good-client-allowed-sans": "client_allowed_sans",

@@ -5,7 +5,7 @@ from functools import cache
 
 import yaml
 
-from disksla.config.settings import Profile
+from disksla.promise.configuration.settings import Profile
 from grafana.promql import matchers_in
 from render import OUT
 from support.real_page import labels_by_name, matching

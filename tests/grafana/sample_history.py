@@ -7,18 +7,18 @@ from itertools import chain
 import msgspec
 from prometheus_client.core import Metric as Family
 
-from disksla.consumers.consumer_totals import ConsumerSums, ConsumerTotals
-from disksla.credits.account import CreditLevel
-from disksla.disks.disk import disk_key
-from disksla.limits.limits import Limits
-from disksla.metrics.collector import Reports, SnapshotCollector
-from disksla.pipeline.slow import SlowTotals
-from disksla.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot
-from disksla.pipeline.totals import VerdictTotals
-from disksla.procfs.iowait import HostWait
-from disksla.provider_count.agreement import agreement_of
-from disksla.verdict.throttle import LIMIT_KINDS, MACHINE_LIMITS
-from disksla.verdict.verdict import VERDICTS
+from disksla.kernel.consumers.consumer_totals import ConsumerSums, ConsumerTotals
+from disksla.kernel.disks.disk import disk_key
+from disksla.kernel.procfs.iowait import HostWait
+from disksla.promise.catalogue.limits import Limits
+from disksla.serve.metrics.collector import Reports, SnapshotCollector
+from disksla.state.pipeline.slow import SlowTotals
+from disksla.state.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot
+from disksla.state.pipeline.totals import VerdictTotals
+from disksla.state.provider_count.agreement import agreement_of
+from disksla.verdict.credits.account import CreditLevel
+from disksla.verdict.throttling.throttle import LIMIT_KINDS, MACHINE_LIMITS
+from disksla.verdict.throttling.verdict import VERDICTS
 from support.reports import RESULTS, a_report
 from support.snapshots import (
     ABOUT,

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pytest
 import yaml
 
-from disksla.config.settings import Profile
-from disksla.metrics.profile import PROFILES
+from disksla.promise.configuration.settings import Profile
+from disksla.serve.metrics.profiles import PROFILES
 from grafana.alert_cases import CASES, DOWN, OF_COUNTERS, Case, Firing
 from grafana.alert_series import BREAK_MINUTE, EVAL_AT, EVAL_MINUTE, HOST, Values, World
 from grafana.metric_names import is_published

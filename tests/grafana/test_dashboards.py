@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from disksla.config.settings import Profile
+from disksla.promise.configuration.settings import Profile
 from grafana.dashboard_lint import Dashboard, filled_in, panels_of, targets_of, violations
 from grafana.metric_names import is_published, recorded
 from grafana.promql import metrics_in

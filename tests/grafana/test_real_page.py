@@ -14,8 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from disksla.cli import main
-from disksla.prometheus.query import selector
+from disksla.commands.cli import main
+from disksla.measure.prometheus.query import selector
 from grafana.dashboard_lint import ANY_VALUE, targets_of
 from grafana.metric_names import queries, recorded
 from grafana.promql import selectors_in

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.metrics.disk_metrics import DISK_METRICS
+from disksla.serve.metrics.disk_metrics import DISK_METRICS
 from grafana.alert_cases import CASES, Case
 from grafana.metric_names import (
     RULE_FILES,

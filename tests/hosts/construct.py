@@ -12,11 +12,11 @@ import msgspec
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from disksla.disks.disk import Disk  # noqa: E402 -- found through sys.path above
-from disksla.histogram import LatencyBin  # noqa: E402
-from disksla.pipeline.probe_results import ProbeResult  # noqa: E402
-from disksla.pipeline.recording import FORMAT, RecordingHeader, encode  # noqa: E402
-from disksla.pipeline.tick import Tick  # noqa: E402
+from disksla.base.histogram import LatencyBin  # noqa: E402
+from disksla.kernel.disks.disk import Disk  # noqa: E402 -- found through sys.path above
+from disksla.state.pipeline.probe_results import ProbeResult  # noqa: E402
+from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode  # noqa: E402
+from disksla.state.pipeline.tick import Tick  # noqa: E402
 from support.simulated_host import Machine, a_disk  # noqa: E402
 
 

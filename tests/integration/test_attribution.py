@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from disksla.consumers import Consumption
-from disksla.consumers.attribution import NONE_OPEN, UNATTRIBUTED, attributed
-from disksla.consumers.consumption import ConsumerReading, WatchedDisk
-from disksla.consumers.readers import ConsumerReaders
-from disksla.events import EventsRequest, Taken
-from disksla.events.opened import OpenedEvents, open_events
-from disksla.events.opening import REQUESTED, EventFiles
-from disksla.events.protocol import MOST_DISKS
-from disksla.events.request_sampler import RequestSampler
-from disksla.events.source import EventSource
-from disksla.events.tracepoints import Tracepoint, filter_of_requests
-from disksla.system.perf_events import close_all, open_sampler
-from disksla.system.roots import Roots
+from disksla.base.operating_system.perf_events import close_all, open_sampler
+from disksla.base.operating_system.roots import Roots
+from disksla.kernel.consumers import Consumption
+from disksla.kernel.consumers.attribution import NONE_OPEN, UNATTRIBUTED, attributed
+from disksla.kernel.consumers.consumption import ConsumerReading, WatchedDisk
+from disksla.kernel.consumers.readers import ConsumerReaders
+from disksla.kernel.performance_events import EventsRequest, Taken
+from disksla.kernel.performance_events.opened import OpenedEvents, open_events
+from disksla.kernel.performance_events.opening import REQUESTED, EventFiles
+from disksla.kernel.performance_events.protocol import MOST_DISKS
+from disksla.kernel.performance_events.request_sampler import RequestSampler
+from disksla.kernel.performance_events.source import EventSource
+from disksla.kernel.performance_events.tracepoints import Tracepoint, filter_of_requests
 from support.log_events import events
 from support.loop_device import attached, needs_loop
 from support.opened_events import NO_HELPER, PATIENCE_S, source_of
@@ -232,7 +232,7 @@ def is_after_a_read(readers: ConsumerReaders, condition: Callable[[], bool]) -> 
 def test_requests_are_posted_while_a_disk_is_busy(
     roots: Roots, disk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("disksla.consumers.readers.BUSY_FOR_S", 0.5)
+    monkeypatch.setattr("disksla.kernel.consumers.readers.BUSY_FOR_S", 0.5)
     number = Path(f"/dev/{disk}").stat().st_rdev
     is_busy = True
     posted: list[ConsumerReading] = []

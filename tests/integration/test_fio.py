@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from disksla.fio.job import Pattern
-from disksla.fio.runner import find_fio
-from disksla.units import KIB, MIB
+from disksla.base.units import KIB, MIB
+from disksla.measure.fio.job import Pattern
+from disksla.measure.fio.runner import find_fio
 from lab.disk import made
 from lab.scenario import read_scenario
 from support.file_system import mounted_ext4
 from support.fio_jobs import failure, job
 from support.loop_device import attached, needs_loop
 
-STALLS = Path(__file__).parent.parent / "fio" / "stalls-for-10s.yml"
+STALLS = Path(__file__).parent.parent / "measure" / "fio" / "stalls-for-10s.yml"
 
 HANG_LIMIT_S = 1.0
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from disksla.disks.disk import Disk
-from disksla.disks.hotplug import DiskWatcher
-from disksla.system.roots import Roots
+from disksla.base.operating_system.roots import Roots
+from disksla.kernel.disks.disk import Disk
+from disksla.kernel.disks.hotplug import DiskWatcher
 from support import ttar
 from support.log_events import events
 from support.loop_device import added, attached, needs_loop
@@ -260,9 +260,9 @@ def run_in_process(program: str, *arguments: str | Path, prefix: tuple[str, ...]
 
 PREAMBLE = """
 import subprocess, sys
-from disksla.disks.inventory import read_disks
-from disksla.disks.hotplug import DiskWatcher
-from disksla.system.roots import Roots
+from disksla.kernel.disks.inventory import read_disks
+from disksla.kernel.disks.hotplug import DiskWatcher
+from disksla.base.operating_system.roots import Roots
 from support.loop_device import added, attached
 from support.waiting import eventually
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from disksla.benchmark.identify import identify
-from disksla.benchmark.identify_evidence import Evidence, RequestStats
-from disksla.system.lock import measurement_lock
-from disksla.units import KIB
+from disksla.base.operating_system.lock import measurement_lock
+from disksla.base.units import KIB
+from disksla.measure.benchmark.identify import identify
+from disksla.measure.benchmark.identify_evidence import Evidence, RequestStats
 from lab.disk import made
 from lab.scenario import read_scenario
 from support.daemon_process import own_state, run

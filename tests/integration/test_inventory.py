@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from disksla.disks.disk import Disk
-from disksla.disks.inventory import Inventory, read_disks
-from disksla.system.roots import Roots
+from disksla.base.operating_system.roots import Roots
+from disksla.kernel.disks.disk import Disk
+from disksla.kernel.disks.inventory import Inventory, read_disks
 from support.loop_device import add_partition, added, attached, needs_loop
 
 SIZE_BYTES = 8 * 1024**2

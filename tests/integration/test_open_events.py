@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from disksla.events import EventsRequest
-from disksla.events.helper import listen
-from disksla.events.opened import ask
-from disksla.events.opening import COMPLETED, QUEUED, REQUESTED
-from disksla.system.roots import Roots
+from disksla.base.operating_system.roots import Roots
+from disksla.kernel.performance_events import EventsRequest
+from disksla.kernel.performance_events.helper import listen
+from disksla.kernel.performance_events.opened import ask
+from disksla.kernel.performance_events.opening import COMPLETED, QUEUED, REQUESTED
 from support.daemon_process import DISKSLA
 from support.loop_device import attached, needs_loop
 from support.tracefs import sysfs_with_tracefs

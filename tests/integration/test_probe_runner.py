@@ -11,25 +11,25 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from disksla.config.settings import ProbeEntry
-from disksla.disks.inventory import read_disks
-from disksla.fio.job import FioJob
-from disksla.fio.runner import find_fio
-from disksla.fio.scratch_file import SCRATCH_DIRECTORY
-from disksla.fio.scratch_file_rules import ScratchFileError
-from disksla.limits.limits import NO_LIMITS
-from disksla.pipeline.probe_results import ProbeResult, quantile_s
-from disksla.probes.probe_plan import ProbePlan, plan_probe
-from disksla.probes.probe_runner import (
+from disksla.base.operating_system.lock import measurement_lock
+from disksla.base.operating_system.roots import Roots
+from disksla.base.units import KIB, MIB
+from disksla.kernel.disks.inventory import read_disks
+from disksla.measure.fio.job import FioJob
+from disksla.measure.fio.runner import find_fio
+from disksla.measure.fio.scratch_file import SCRATCH_DIRECTORY
+from disksla.measure.fio.scratch_file_rules import ScratchFileError
+from disksla.measure.probes.probe_plan import ProbePlan, plan_probe
+from disksla.measure.probes.probe_runner import (
     ProbeContext,
     file_directory,
     is_suspended,
     remove_scratch_leftovers,
     run_probe,
 )
-from disksla.system.lock import measurement_lock
-from disksla.system.roots import Roots
-from disksla.units import KIB, MIB
+from disksla.promise.catalogue.limits import NO_LIMITS
+from disksla.promise.configuration.settings import ProbeEntry
+from disksla.state.pipeline.probe_results import ProbeResult, quantile_s
 from support.loop_device import attached, needs_loop
 from support.simulated_host import a_disk
 

@@ -10,23 +10,28 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from disksla.config.fields import DevicePattern
-from disksla.config.settings import DiscoverySettings, ProbeEntry, Settings, StateSettings
-from disksla.disks.inventory import read_disks
-from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
-from disksla.pipeline.sampler import Sampler
-from disksla.pipeline.state import State
-from disksla.probes.probe_scheduler import ProbeScheduler
-from disksla.system.lock import measurement_lock
-from disksla.system.roots import Roots
-from disksla.system.scheduler import JobTimes, Scheduler
+from disksla.base.operating_system.lock import measurement_lock
+from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.scheduler import JobTimes, Scheduler
+from disksla.kernel.disks.inventory import read_disks
+from disksla.measure.probes.probe_scheduler import ProbeScheduler
+from disksla.promise.configuration.fields import DevicePattern
+from disksla.promise.configuration.settings import (
+    DiscoverySettings,
+    ProbeEntry,
+    Settings,
+    StateSettings,
+)
+from disksla.state.pipeline.probe_results import ProbeResult, ProbeTotals
+from disksla.state.pipeline.sampler import Sampler
+from disksla.state.pipeline.state import State
 from support.fake_fio import ANSWERS, HANGS, fake_fio
 from support.log_events import events
 from support.loop_device import attached, needs_loop
 from support.simulated_host import CATALOG
 from support.waiting import eventually
 
-ANSWER = Path(__file__).parent.parent / "fio" / "results" / "reads.json"
+ANSWER = Path(__file__).parent.parent / "measure" / "fio" / "results" / "reads.json"
 
 WITHIN_S = 20.0
 

@@ -17,17 +17,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from disksla.base.console import write_file
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.roots import Roots
 from disksla.commands._verify_report import check_report_files
-from disksla.console import write_file
-from disksla.disks.disk import Disk
-from disksla.disks.inventory import read_disks
-from disksla.errors import DiskslaError
-from disksla.fio.device_users import device_users
-from disksla.fio.job import FioJob
-from disksla.fio.raw_device import RawDevice, RawDeviceError, exclusive_device
-from disksla.fio.raw_device_rules import sampled_regions, writable_region
-from disksla.fio.runner import find_fio
-from disksla.system.roots import Roots
+from disksla.kernel.disks.disk import Disk
+from disksla.kernel.disks.inventory import read_disks
+from disksla.measure.fio.device_users import device_users
+from disksla.measure.fio.job import FioJob
+from disksla.measure.fio.raw_device import RawDevice, RawDeviceError, exclusive_device
+from disksla.measure.fio.raw_device_rules import sampled_regions, writable_region
+from disksla.measure.fio.runner import find_fio
 from support.loop_device import add_partition, attached, attached_and_closed, needs_loop
 from support.sysfs_tree import add_device
 from support.visible_processes import seeing_all, visible_processes
@@ -528,7 +528,8 @@ def test_descriptors_that_cannot_be_read_are_said() -> None:
     with visible_processes() as procfs:
         assert device_users([], procfs).unknown is None
     code = (
-        "import os; from pathlib import Path; from disksla.fio.device_users import device_users;"
+        "import os; from pathlib import Path; from disksla.measure.fio.device_users import "
+        "device_users;"
         " os.setuid(65534); print(device_users([], Path('/proc')).unknown)"
     )
     found = subprocess.run(

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from disksla.errors import DiskslaError
-from disksla.fio.job import FioJob
-from disksla.fio.runner import find_fio
-from disksla.fio.scratch_file import SCRATCH_DIRECTORY, remove_leftovers, scratch_file
-from disksla.fio.scratch_file_rules import ScratchFileError
+from disksla.base.errors import DiskslaError
+from disksla.measure.fio.job import FioJob
+from disksla.measure.fio.runner import find_fio
+from disksla.measure.fio.scratch_file import SCRATCH_DIRECTORY, remove_leftovers, scratch_file
+from disksla.measure.fio.scratch_file_rules import ScratchFileError
 from support.file_system import mounted_ext4
 from support.log_events import events
 from support.loop_device import needs_loop
@@ -248,7 +248,7 @@ def test_leftovers_are_removed(directory: Path) -> None:
     code = f"""
 import time
 from pathlib import Path
-from disksla.fio.scratch_file import scratch_file
+from disksla.measure.fio.scratch_file import scratch_file
 with scratch_file(Path({str(directory)!r}), 65536):
     print("made", flush=True)
     time.sleep(600)
@@ -291,7 +291,7 @@ def test_directory_without_leftovers(directory: Path) -> None:
 def test_processes_may_share_the_directory(directory: Path) -> None:
     code = f"""
 from pathlib import Path
-from disksla.fio.scratch_file import remove_leftovers, scratch_file
+from disksla.measure.fio.scratch_file import remove_leftovers, scratch_file
 for _ in range(100):
     with scratch_file(Path({str(directory)!r}), 4096) as file:
         remove_leftovers(Path({str(directory)!r}))

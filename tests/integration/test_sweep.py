@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from disksla.benchmark.sweep_journal import SweepJournal
-from disksla.benchmark.sweep_journal_file import load_journal
-from disksla.units import MIB
+from disksla.base.units import MIB
+from disksla.measure.benchmark.sweep_journal import SweepJournal
+from disksla.measure.benchmark.sweep_journal_file import load_journal
 from support.daemon_process import DISKSLA, PATIENCE_S, own_state, run
 from support.file_system import mounted_ext4
 from support.loop_device import attached, used

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from disksla.benchmark.throughput import cached_bytes_per_second
-from disksla.units import MIB
+from disksla.base.units import MIB
+from disksla.measure.benchmark.throughput import cached_bytes_per_second
 from support.loop_device import attached, needs_loop
 
 needs_hdparm = pytest.mark.skipif(

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from disksla.errors import DiskslaError
-from disksla.events.opened import ask
-from disksla.events.protocol import EventsRequest
-from disksla.system.perf_events import EventGroup, open_counters
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.perf_events import EventGroup, open_counters
+from disksla.kernel.performance_events.opened import ask
+from disksla.kernel.performance_events.protocol import EventsRequest
 
 NOBODY = 65534
 NEW_USER = 0x10000000  # linux/sched.h

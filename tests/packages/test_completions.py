@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from completions import script
-from disksla.cli import COMMANDS, build_parser
+from disksla.commands.cli import COMMANDS, build_parser
 from support.daemon_process import PATIENCE_S
 
 TERMS = ("example.cloud-ssd", "example.cloud-hdd")

@@ -15,7 +15,7 @@ LAUNCHER = ROOT / "packaging" / "files" / "disksla"
 LIBRARIES = "/usr/lib/disksla"
 RUN_SANDBOXED = """
 import os, subprocess, sys
-from disksla.fio.sandbox import ProcessLimits, sandbox_command
+from disksla.measure.fio.sandbox import ProcessLimits, sandbox_command
 def main():
     limits = ProcessLimits(os.getpid(), None, 2**32, gentle=False)
     command = sandbox_command(limits, ("/bin/echo", "sandboxed"))
@@ -32,7 +32,7 @@ def launch(tmp_path: Path) -> list[str]:
     for library in ("msgspec", "psutil"):
         [directory] = importlib.import_module(library).__path__
         (tmp_path / "lib" / library).symlink_to(directory)
-    (tmp_path / "lib" / "disksla" / "cli.py").write_text(PRINT_ARGUMENTS)
+    (tmp_path / "lib" / "disksla" / "commands" / "cli.py").write_text(PRINT_ARGUMENTS)
     text = LAUNCHER.read_text()
     assert text.count(LIBRARIES) == 1
     installed = tmp_path / "disksla"
@@ -77,7 +77,7 @@ def test_launcher_without_a_supported_python_fails(launch: list[str]) -> None:
 
 def test_process_is_named_after_the_command(launch: list[str], tmp_path: Path) -> None:
     show = "def main():\n    print(open('/proc/self/comm').read(), end='')\n"
-    (tmp_path / "lib" / "disksla" / "cli.py").write_text(show)
+    (tmp_path / "lib" / "disksla" / "commands" / "cli.py").write_text(show)
     ended = subprocess.run(launch, capture_output=True, text=True, check=False)
     assert ended.stdout == "disksla\n", ended.stderr
 
@@ -103,7 +103,7 @@ def test_launcher_ignores_environment_and_directory(launch: list[str], tmp_path:
 
 
 def test_sandboxed_command_ignores_pythonpath(launch: list[str], tmp_path: Path) -> None:
-    (tmp_path / "lib" / "disksla" / "cli.py").write_text(RUN_SANDBOXED)
+    (tmp_path / "lib" / "disksla" / "commands" / "cli.py").write_text(RUN_SANDBOXED)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "msgspec.py").write_text(FAIL)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "other")}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commandline import arguments, commands, placeholder
-from disksla.cli import COMMANDS, build_parser
+from disksla.commands.cli import COMMANDS, build_parser
 from manpage import manual
 
 needs_mandoc = pytest.mark.skipif(

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from disksla.cli import build_parser
+from disksla.base.operating_system.roots import Roots
 from disksla.commands._options import roots_of
-from disksla.config.settings import Settings
-from disksla.config.settings_file import terms_directories
-from disksla.procfs import parse_mountinfo
-from disksla.server.listen import DEFAULT_LISTEN_ADDRESS
-from disksla.system.roots import Roots
+from disksla.commands.cli import build_parser
+from disksla.kernel.procfs import parse_mountinfo
+from disksla.promise.configuration.settings import Settings
+from disksla.promise.configuration.settings_file import terms_directories
+from disksla.serve.http_server.listen import DEFAULT_LISTEN_ADDRESS
 from pod import COMMAND, MANIFEST, bundle, pod
 
 ROOT = Path(__file__).resolve().parent.parent.parent

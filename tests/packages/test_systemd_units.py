@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from disksla.config.settings import Settings
-from disksla.config.settings_file import terms_directories
-from disksla.doctor.facts import parse_unit
+from disksla.commands.doctor_checks.facts import parse_unit
+from disksla.promise.configuration.settings import Settings
+from disksla.promise.configuration.settings_file import terms_directories
 from support.daemon_process import DISKSLA
 
 SYSTEMD = Path(__file__).resolve().parent.parent.parent / "systemd"

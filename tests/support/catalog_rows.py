@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from disksla.limits.terms import Terms
-from disksla.schema.reader import read_record
+from disksla.base.schema.reader import read_record
+from disksla.promise.catalogue.terms import Terms
 from support.schema_nodes import node
 
 ROW: dict[str, Any] = {

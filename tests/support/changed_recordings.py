@@ -13,18 +13,18 @@ import msgspec
 from hypothesis import strategies as st
 
 from disksla.commands.replay import replay
-from disksla.pipeline.recording import decode_tick
-from disksla.pipeline.state import State
-from disksla.pipeline.tick import Tick
-from disksla.procfs.close_sample import CloseSample
-from disksla.procfs.mountstats import MountReading
+from disksla.kernel.procfs.close_sample import CloseSample
+from disksla.kernel.procfs.mountstats import MountReading
+from disksla.state.pipeline.recording import decode_tick
+from disksla.state.pipeline.state import State
+from disksla.state.pipeline.tick import Tick
 
 ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted(
     path
     for pattern in (
         "benches/*/recordings/**/ticks.jsonl.gz",
-        "tests/*/recordings/*.rec.gz",
+        "tests/**/recordings/*.rec.gz",
         "tests/hosts/*/ticks.jsonl",
     )
     for path in ROOT.glob(pattern)

@@ -1,4 +1,4 @@
-"""Close samples of real disks with the limiter's log: tests/verdict/close/README.md."""
+"""Close samples of real disks with the limiter's log: tests/verdict/throttling/close/README.md."""
 
 import gzip
 import json
@@ -9,17 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.config.custom_terms import SumTerms
-from disksla.interval import Clocks, Interval, interval_of
-from disksla.pipeline.tick import Tick
-from disksla.pipeline.window_records import WindowRecord
-from disksla.procfs import SECTOR_BYTES, CloseSample
-from disksla.verdict import SIGNS, Sign
+from disksla.kernel.procfs import SECTOR_BYTES, CloseSample
+from disksla.promise.configuration.custom_terms import SumTerms
+from disksla.state.pipeline.tick import Tick
+from disksla.state.pipeline.window_records import WindowRecord
+from disksla.verdict.interval import Clocks, Interval, interval_of
+from disksla.verdict.throttling import SIGNS, Sign
 from population.judging import judged as judged_ticks
 from population.judging import settings_of
 from population.simulation import DISK as SIMULATED
 
-DIRECTORY = Path(__file__).parents[1] / "verdict" / "close"
+DIRECTORY = Path(__file__).parents[1] / "verdict" / "throttling" / "close"
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in DIRECTORY.glob("*.json.gz"))
 DISK = msgspec.structs.replace(SIMULATED, serial="recorded", write_back=True)
 ORIGIN_S = 1000.0

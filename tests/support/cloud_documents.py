@@ -4,14 +4,14 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from disksla.detection.azure import detect_azure
-from disksla.detection.findings import Detected
-from disksla.detection.google import detect_google
-from disksla.detection.kubernetes import Account, detect_kubernetes
-from disksla.detection.machine_type import detect_oracle
-from disksla.detection.openstack import OpenstackCredentials, detect_openstack
-from disksla.detection.yandex import detect_yandex
-from disksla.exchange.exchange import Exchanges, Request, Response
+from disksla.clouds.detection.azure import detect_azure
+from disksla.clouds.detection.findings import Detected
+from disksla.clouds.detection.google import detect_google
+from disksla.clouds.detection.kubernetes import Account, detect_kubernetes
+from disksla.clouds.detection.machine_type import detect_oracle
+from disksla.clouds.detection.openstack import OpenstackCredentials, detect_openstack
+from disksla.clouds.detection.yandex import detect_yandex
+from disksla.clouds.http_client.exchange import Exchanges, Request, Response
 from support.exchanges import answered, reply
 
 NOW = dt.datetime(2026, 11, 23, tzinfo=dt.UTC)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from disksla.consumers.consumption import ConsumerReading, Consumption
-from disksla.pipeline.tick import Tick
+from disksla.kernel.consumers.consumption import ConsumerReading, Consumption
+from disksla.state.pipeline.tick import Tick
 
 
 def with_consumers(

@@ -3,18 +3,19 @@
 import msgspec
 from hypothesis import strategies as st
 
-from disksla.api.disks_document import (
+from disksla.promise.catalogue.limits import Rates
+from disksla.state.pipeline.peaks import Traffic
+from disksla.tell.api.disks_document import (
     ChartsDocument,
     CreditsDocument,
     DisksDocument,
     LiveDiskDocument,
     MachineLimitDocument,
 )
-from disksla.history.condition import CONDITIONS, Condition
-from disksla.history.who import ConsumerShare
-from disksla.limits.limits import Rates
-from disksla.pipeline.peaks import Traffic
-from disksla.verdict import LIMIT_KINDS, SHOWN, VERDICTS, Verdict
+from disksla.tell.explanation import SHOWN
+from disksla.tell.explanation.condition import CONDITIONS, Condition
+from disksla.tell.explanation.who import ConsumerShare
+from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS, Verdict
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\n\u202e\u0301\u200d\ud83d"
 _COLUMNS = 60

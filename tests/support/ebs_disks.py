@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from disksla.ebs.helper import Helper
-from disksla.ebs.nvme import find_devices, read_statistics
-from disksla.system.unix_socket import UnixSocket
+from disksla.base.operating_system.unix_socket import UnixSocket
+from disksla.clouds.ebs_statistics.helper import Helper
+from disksla.clouds.ebs_statistics.nvme import find_devices, read_statistics
 
 EBS = "Amazon Elastic Block Store"
 INSTANCE_STORE = "Amazon EC2 NVMe Instance Storage"

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from disksla.limits.catalog import load_catalog
-from disksla.prometheus import Selection, find_disks
-from disksla.prometheus import Server as Address
-from disksla.prometheus.period import Period
-from disksla.prometheus.query import Series
-from disksla.prometheus.step import CounterName
-from disksla.report import Report, ReportCriteria, disk_report, read_history, report_of
+from disksla.measure.prometheus import Selection, find_disks
+from disksla.measure.prometheus import Server as Address
+from disksla.measure.prometheus.period import Period
+from disksla.measure.prometheus.query import Series
+from disksla.measure.prometheus.step import CounterName
+from disksla.measure.report import Report, ReportCriteria, disk_report, read_history, report_of
+from disksla.promise.catalogue.catalog import load_catalog
 from support.exchanges import answered
 from support.report_series import INFO, START_S, DiskSeries, Server, gauge
 

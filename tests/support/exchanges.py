@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from disksla.detection.findings import CloudDisk, Listing
-from disksla.exchange.exchange import ExchangeError, Exchanges, Request, Response, T
+from disksla.clouds.detection.findings import CloudDisk, Listing
+from disksla.clouds.http_client.exchange import ExchangeError, Exchanges, Request, Response, T
 
 RECEIVED_S = 1_790_000_000.0
 """The time of the machine in these tests."""

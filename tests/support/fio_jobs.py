@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from disksla.fio.job import FioJob, Pattern
-from disksla.fio.result import FioError
-from disksla.fio.runner import Fio
-from disksla.units import KIB
+from disksla.base.units import KIB
+from disksla.measure.fio.job import FioJob, Pattern
+from disksla.measure.fio.result import FioError
+from disksla.measure.fio.runner import Fio
 
 
 def job(target: Path | str, pattern: Pattern = "randread", **more: object) -> FioJob:

@@ -5,12 +5,10 @@ from typing import Any
 import msgspec
 from prometheus_client.core import Sample
 
-from disksla.config.configuration import Configuration
-from disksla.config.settings_file import parse_settings, with_terms_files
-from disksla.config.terms_file import TermsContent, TermsFile
-from disksla.disks.disk import Disk
-from disksla.doctor import CheckResult, examine
-from disksla.doctor.facts import (
+from disksla.base.schema.yaml_file import parse_record
+from disksla.base.units import GIB
+from disksla.commands.doctor_checks import CheckResult, examine
+from disksla.commands.doctor_checks.facts import (
     AccessFacts,
     ClockFacts,
     ConfigurationFacts,
@@ -21,9 +19,11 @@ from disksla.doctor.facts import (
     StateFacts,
     UnitFacts,
 )
-from disksla.limits.catalog import load_catalog
-from disksla.schema.yaml_file import parse_record
-from disksla.units import GIB
+from disksla.kernel.disks.disk import Disk
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.settings_file import parse_settings, with_terms_files
+from disksla.promise.configuration.terms_file import TermsContent, TermsFile
 
 CATALOG = load_catalog()
 NOW_S = 1_800_000_000.0

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from disksla.config.settings import Settings
-from disksla.disks.nfs_mounts import nfs_disks
-from disksla.history.history import History
-from disksla.pipeline.tick import Tick
-from disksla.procfs.mountinfo import parse_mountinfo
-from disksla.procfs.mountstats import parse_mountstats
+from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.kernel.procfs.mountinfo import parse_mountinfo
+from disksla.kernel.procfs.mountstats import parse_mountstats
+from disksla.promise.configuration.settings import Settings
+from disksla.state.history.history import History
+from disksla.state.pipeline.tick import Tick
 from support.simulated_host import Machine
 
 OPERATIONS = ("NULL", "READ", "WRITE", "COMMIT", "GETATTR", "OPEN", "LOOKUP", "DELEGRETURN")

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from disksla.events.data_writes import Counts, DataWriteCounters
-from disksla.events.opened import open_events
-from disksla.events.opening import EventFiles
-from disksla.events.source import EventSource, Numbers
-from disksla.system.roots import Roots
+from disksla.base.operating_system.roots import Roots
+from disksla.kernel.performance_events.data_writes import Counts, DataWriteCounters
+from disksla.kernel.performance_events.opened import open_events
+from disksla.kernel.performance_events.opening import EventFiles
+from disksla.kernel.performance_events.source import EventSource, Numbers
 from support.waiting import eventually
 
 NO_HELPER = Path("/nonexistent/events.sock")

@@ -18,26 +18,26 @@ from prometheus_client import ProcessCollector
 from prometheus_client.core import Sample
 from prometheus_client.parser import text_string_to_metric_families
 
-from disksla.config.settings import PROBE_KINDS, Profile
-from disksla.consumers.consumption import ConsumerReading, Consumption
-from disksla.disks.disk import Disk, disk_key
-from disksla.disks.nfs_mounts import nfs_disks
-from disksla.ebs.reading import Failure, Reading
-from disksla.ebs.statistics import parse
-from disksla.fio.result import LatencyBin
-from disksla.limits.assignment import TermsSource
-from disksla.metrics.collector import SnapshotCollector, make_registry
-from disksla.metrics.render import render_metrics
-from disksla.pipeline.advance import advance
-from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.snapshot import Snapshot, take_snapshot
-from disksla.pipeline.state import State, initial_state
-from disksla.pipeline.tick import Tick
-from disksla.procfs.iowait import HostWait
-from disksla.procfs.mountinfo import parse_mountinfo
-from disksla.procfs.mountstats import parse_mountstats
-from disksla.prometheus.query import Series
-from disksla.units import GIB, KIB
+from disksla.base.units import GIB, KIB
+from disksla.clouds.ebs_statistics.reading import Failure, Reading
+from disksla.clouds.ebs_statistics.statistics_page import parse
+from disksla.kernel.consumers.consumption import ConsumerReading, Consumption
+from disksla.kernel.disks.disk import Disk, disk_key
+from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.kernel.procfs.iowait import HostWait
+from disksla.kernel.procfs.mountinfo import parse_mountinfo
+from disksla.kernel.procfs.mountstats import parse_mountstats
+from disksla.measure.fio.result import LatencyBin
+from disksla.measure.prometheus.query import Series
+from disksla.promise.catalogue.assignment import TermsSource
+from disksla.promise.configuration.settings import PROBE_KINDS, Profile
+from disksla.serve.metrics.collector import SnapshotCollector, make_registry
+from disksla.serve.metrics.render import render_metrics
+from disksla.state.pipeline.advance import advance
+from disksla.state.pipeline.probe_results import ProbeResult
+from disksla.state.pipeline.snapshot import Snapshot, take_snapshot
+from disksla.state.pipeline.state import State, initial_state
+from disksla.state.pipeline.tick import Tick
 from support.ebs_pages import Page
 from support.machine_facts import configuration_of, terms_file
 from support.nfs_client import Export, NfsClient

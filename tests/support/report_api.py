@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-from disksla.exchange import Request
+from disksla.clouds.http_client import Request
 from support.report_series import Server
 
 

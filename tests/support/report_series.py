@@ -7,10 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from disksla.exchange import Request, Response
-from disksla.prometheus.query import Series
-from disksla.prometheus.step import CounterName
-from disksla.verdict import VERDICTS
+from disksla.clouds.http_client import Request, Response
+from disksla.measure.prometheus.query import Series
+from disksla.measure.prometheus.step import CounterName
+from disksla.verdict.throttling import VERDICTS
 from metrics_page import METRICS, OF_DISKS, OF_THE_MACHINE
 from support.exchanges import reply
 

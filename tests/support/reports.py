@@ -3,16 +3,16 @@
 import msgspec
 from hypothesis import strategies as st
 
-from disksla.verdict.verdict import VERDICTS
-from disksla.verification.measurement import SHOWN_SHARES, Percentile
-from disksla.verification.preconditions import Violation
-from disksla.verification.report import (
+from disksla.measure.verification.measurement import SHOWN_SHARES, Percentile
+from disksla.measure.verification.preconditions import Violation
+from disksla.measure.verification.report import (
     SuiteTestResult,
     VerificationReport,
     report_verdict,
     summarize,
 )
-from disksla.verification.suites import SUITES
+from disksla.measure.verification.suites import SUITES
+from disksla.verdict.throttling.verdict import VERDICTS
 from support.snapshots import nasty_text
 
 PERCENTILES = tuple(Percentile(share, 0.001 * (1 + share) ** 4) for share in SHOWN_SHARES)

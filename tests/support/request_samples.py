@@ -2,7 +2,7 @@
 
 import struct
 
-from disksla.events.samples import RequestSample
+from disksla.kernel.performance_events.samples import RequestSample
 
 
 def record(sample: RequestSample, comm: int, pid: int = 1) -> bytes:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from disksla.pipeline.state import State
-from disksla.pipeline.window_records import WindowRecord, window_records
-from disksla.verdict.ceiling import Ceiling
+from disksla.state.pipeline.state import State
+from disksla.state.pipeline.window_records import WindowRecord, window_records
+from disksla.verdict.throttling.ceiling import Ceiling
 from population.judging import judged_states
 from support.simulated_limiter import DEVICE, Scenario, Window, run
 

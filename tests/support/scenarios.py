@@ -6,8 +6,13 @@ Names of throttled disks start with the limit.
 from dataclasses import replace
 from typing import Any
 
-from disksla.config.custom_terms import SeparateTerms, SumBurst, SumTerms, TimeSharedTerms
-from disksla.units import GIB, KIB, MIB
+from disksla.base.units import GIB, KIB, MIB
+from disksla.promise.configuration.custom_terms import (
+    SeparateTerms,
+    SumBurst,
+    SumTerms,
+    TimeSharedTerms,
+)
 from support.simulated_limiter import (
     Closed,
     Limiter,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from disksla.schema.reader import Node
+from disksla.base.schema.reader import Node
 
 
 def node(value: Any, line: int = 1) -> Node:

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from disksla.credits.bounds import ThrottledAt
-from disksla.limits.limits import Bucket
+from disksla.promise.catalogue.limits import Bucket
+from disksla.verdict.credits.bounds import ThrottledAt
 
 WINDOW_MS = 100
 _MAX_WAITING = 500

@@ -1,16 +1,16 @@
 """A simulated machine: its disks, its clocks, and the state of the pipeline after its ticks."""
 
-from disksla.config.configuration import Configuration
-from disksla.config.matched import match_disks
-from disksla.config.settings import Settings
-from disksla.disks.disk import Disk
-from disksla.interval.interval import Clocks
-from disksla.limits.catalog import load_catalog
-from disksla.limits.machine import MachineChoice
-from disksla.pipeline.advance import advance, configure
-from disksla.pipeline.state import State, needs_inflight
-from disksla.pipeline.tick import Tick
-from disksla.units import GIB
+from disksla.base.units import GIB
+from disksla.kernel.disks.disk import Disk
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.catalogue.machine import MachineChoice
+from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.matched import match_disks
+from disksla.promise.configuration.settings import Settings
+from disksla.state.pipeline.advance import advance, configure
+from disksla.state.pipeline.state import State, needs_inflight
+from disksla.state.pipeline.tick import Tick
+from disksla.verdict.interval.interval import Clocks
 
 CATALOG = load_catalog()
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from disksla.config.custom_terms import CustomTerms
-from disksla.config.settings import DiskEntry, DiskMatch, Settings
-from disksla.pipeline.tick import Tick
+from disksla.promise.configuration.custom_terms import CustomTerms
+from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.state.pipeline.tick import Tick
 from population import loads as programs
 from population.limiter import WINDOW_S, Bucket, Limiter, LimitName, ThrottledAt
 from population.loads import Span

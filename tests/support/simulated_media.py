@@ -6,9 +6,9 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple, Protocol
 
-from disksla.benchmark.identify_evidence import Evidence, RequestStats
-from disksla.histogram import LatencyBin
-from disksla.units import KIB
+from disksla.base.histogram import LatencyBin
+from disksla.base.units import KIB
+from disksla.measure.benchmark.identify_evidence import Evidence, RequestStats
 
 REQUESTS = 400
 NEAR_SHARE = 1 / 64

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from disksla.ebs.reading import Reading
-from disksla.ebs.statistics import parse
-from disksla.pipeline.tick import Tick
+from disksla.clouds.ebs_statistics.reading import Reading
+from disksla.clouds.ebs_statistics.statistics_page import parse
+from disksla.state.pipeline.tick import Tick
 from support.ebs_pages import Page
 from support.simulated_limiter import DEVICE, DISK, Window
 

@@ -5,22 +5,35 @@ import math
 import msgspec
 from hypothesis import strategies as st
 
-from disksla.config.settings import PROBE_KINDS, ProbeKind
-from disksla.credits.account import CreditLevel
-from disksla.disks.disk import Disk
-from disksla.histogram import Histogram, LatencyBin
-from disksla.limits.assignment import Assignment
-from disksla.limits.limits import NO_LIMITS, Bucket, Budgets, Burst, Limits, Rates, build_limits
-from disksla.limits.machine import SharedLimits
-from disksla.metrics.self_metrics import BuildInfo
-from disksla.pipeline.peaks import Traffic
-from disksla.pipeline.probe_results import FAILURE_REASONS, SKIP_REASONS, ProbeResult, ProbeTotals
-from disksla.pipeline.snapshot import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot
-from disksla.pipeline.totals import LOAD_BOUNDS_RATIO, VerdictTotals
-from disksla.procfs.diskstats import Counters
-from disksla.procfs.iowait import HostWait
-from disksla.verdict.ceiling import Ceiling
-from disksla.verdict.throttle import Throttle
+from disksla.base.histogram import Histogram, LatencyBin
+from disksla.kernel.disks.disk import Disk
+from disksla.kernel.procfs.diskstats import Counters
+from disksla.kernel.procfs.iowait import HostWait
+from disksla.promise.catalogue.assignment import Assignment
+from disksla.promise.catalogue.limits import (
+    NO_LIMITS,
+    Bucket,
+    Budgets,
+    Burst,
+    Limits,
+    Rates,
+    build_limits,
+)
+from disksla.promise.catalogue.machine import SharedLimits
+from disksla.promise.configuration.settings import PROBE_KINDS, ProbeKind
+from disksla.serve.metrics.self_metrics import BuildInfo
+from disksla.state.pipeline.peaks import Traffic
+from disksla.state.pipeline.probe_results import (
+    FAILURE_REASONS,
+    SKIP_REASONS,
+    ProbeResult,
+    ProbeTotals,
+)
+from disksla.state.pipeline.snapshot import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot
+from disksla.state.pipeline.totals import LOAD_BOUNDS_RATIO, VerdictTotals
+from disksla.verdict.credits.account import CreditLevel
+from disksla.verdict.throttling.ceiling import Ceiling
+from disksla.verdict.throttling.throttle import Throttle
 
 LATENCY_BOUNDS_S = (
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0,

@@ -2,12 +2,18 @@
 
 from pathlib import Path
 
-from disksla.benchmark.sweep_journal import SweepHeader
-from disksla.benchmark.sweep_matrix import SweepPlan, read_csv
-from disksla.units import GIB
+from disksla.base.units import GIB
+from disksla.measure.benchmark.sweep_journal import SweepHeader
+from disksla.measure.benchmark.sweep_matrix import SweepPlan, read_csv
 from support.simulated_host import a_disk
 
-TABLE = Path(__file__).resolve().parent.parent / "benchmark" / "sweeps" / "storageio-hdd.csv"
+TABLE = (
+    Path(__file__).resolve().parent.parent
+    / "measure"
+    / "benchmark"
+    / "sweeps"
+    / "storageio-hdd.csv"
+)
 
 ROWS = read_csv(TABLE.read_text())
 

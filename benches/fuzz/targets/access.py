@@ -13,14 +13,14 @@ from pathlib import Path
 import bcrypt
 import pytest
 
-from disksla.errors import DiskslaError
-from disksla.schema.reader import MAX_PROBLEMS
-from disksla.schema.yaml_file import parse_record
-from disksla.server.access import AccessControl
-from disksla.server.config import WebConfig, describe
-from disksla.server.config_file import read_web_file
-from disksla.server.listen import ListenAddress
-from disksla.server.server import Timeouts, WebServer
+from disksla.base.errors import DiskslaError
+from disksla.base.schema.reader import MAX_PROBLEMS
+from disksla.base.schema.yaml_file import parse_record
+from disksla.serve.http_server.access import AccessControl
+from disksla.serve.http_server.config import WebConfig, describe
+from disksla.serve.http_server.config_file import read_web_file
+from disksla.serve.http_server.listen import ListenAddress
+from disksla.serve.http_server.server import Timeouts, WebServer
 from fuzz.target import Target
 from fuzz.targets.settings import YAML, loads_yaml
 from fuzz.targets.web import (
@@ -34,7 +34,7 @@ from fuzz.targets.web import (
 )
 from support.certificates import make_authority, make_signed
 
-CONFIGURATIONS = Path(__file__).parents[3] / "tests" / "server" / "configurations"
+CONFIGURATIONS = Path(__file__).parents[3] / "tests" / "serve" / "http_server" / "configurations"
 PASSWORD = b"correct horse"
 ALICE = base64.b64encode(b"alice:" + PASSWORD).decode()
 REJECTED = {401, 429}

@@ -6,16 +6,23 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.consumers.attribution import NONE_OPEN, attributed
-from disksla.errors import DiskslaError
-from disksla.events import EventsRequest, Taken
-from disksla.events.protocol import Batch, End, Refusal, decode_answer, decode_request, encode
-from disksla.events.samples import RecordForm, RequestSample
-from disksla.events.tracepoints import Tracepoint, parse_format
+from disksla.base.errors import DiskslaError
+from disksla.kernel.consumers.attribution import NONE_OPEN, attributed
+from disksla.kernel.performance_events import EventsRequest, Taken
+from disksla.kernel.performance_events.protocol import (
+    Batch,
+    End,
+    Refusal,
+    decode_answer,
+    decode_request,
+    encode,
+)
+from disksla.kernel.performance_events.samples import RecordForm, RequestSample
+from disksla.kernel.performance_events.tracepoints import Tracepoint, parse_format
 from fuzz.target import Target, Tree
 from support.request_samples import lost, record
 
-FORMATS = Path(__file__).parents[3] / "tests" / "events" / "formats"
+FORMATS = Path(__file__).parents[3] / "tests" / "kernel" / "performance_events" / "formats"
 COMM = 38
 SAMPLE = RequestSample(1183, 254 << 20, 8, b"postgres".ljust(16, b"\0"), 4711)
 DISKS = {"vda": (254, 0)}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.consumers.io_files import Amounts, parse_io_max, parse_io_stat
-from disksla.consumers.names import consumer_of, pod_names_of
-from disksla.procfs.mountstats import parse_mountstats
+from disksla.kernel.consumers.io_files import Amounts, parse_io_max, parse_io_stat
+from disksla.kernel.consumers.names import consumer_of, pod_names_of
+from disksla.kernel.procfs.mountstats import parse_mountstats
 from fuzz.target import Target
 from support.nfs_client import Export
 
@@ -66,7 +66,9 @@ def group_path(content: bytes) -> bool:
 
 
 def _mountstats_samples() -> list[bytes]:
-    files = [path for path in (TESTS / "procfs" / "mountstats").rglob("*") if path.is_file()]
+    files = [
+        path for path in (TESTS / "kernel" / "procfs" / "mountstats").rglob("*") if path.is_file()
+    ]
     export = Export(point="/data", has_sessions=True)
     export.does("READ", 7, 4096)
     found = [path.read_bytes() for path in sorted(files)]
@@ -76,7 +78,7 @@ def _mountstats_samples() -> list[bytes]:
 def _paths() -> list[bytes]:
     lines = [
         line.partition(" = ")[0]
-        for path in sorted((TESTS / "consumers" / "trees").glob("*.txt"))
+        for path in sorted((TESTS / "kernel" / "consumers" / "trees").glob("*.txt"))
         for line in path.read_text("ascii").splitlines()
         if line.startswith("/")
     ]

@@ -11,31 +11,37 @@ from typing import Any, cast
 
 import msgspec
 
-from disksla.benchmark.identify import identify
-from disksla.benchmark.sweep_html import sweep_html
-from disksla.benchmark.sweep_journal import SweepHeader, read_journal
-from disksla.benchmark.sweep_journal import encode_line as encode_journal
-from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow, csv_of, evidence_of, read_csv
+from disksla.base.errors import DiskslaError
 from disksla.commands.replay import replay_opened
-from disksla.config.configuration import Configuration
-from disksla.config.settings import Settings
-from disksla.errors import DiskslaError
-from disksla.interval.interval import Clocks
-from disksla.pipeline import saved_state as saved
-from disksla.pipeline.advance import advance
-from disksla.pipeline.restore import PreviousRun
-from disksla.pipeline.state import State, to_saved_state
-from disksla.pipeline.tick import Tick
-from disksla.pipeline.window_records import window_records
-from disksla.verification import report as verification
-from disksla.verification.report_html import report_html
+from disksla.measure.benchmark.identify import identify
+from disksla.measure.benchmark.sweep_html import sweep_html
+from disksla.measure.benchmark.sweep_journal import SweepHeader, read_journal
+from disksla.measure.benchmark.sweep_journal import encode_line as encode_journal
+from disksla.measure.benchmark.sweep_matrix import (
+    SweepPlan,
+    SweepRow,
+    csv_of,
+    evidence_of,
+    read_csv,
+)
+from disksla.measure.verification import report as verification
+from disksla.measure.verification.report_html import report_html
+from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.settings import Settings
+from disksla.state.pipeline import saved_state as saved
+from disksla.state.pipeline.advance import advance
+from disksla.state.pipeline.restore import PreviousRun
+from disksla.state.pipeline.state import State, to_saved_state
+from disksla.state.pipeline.tick import Tick
+from disksla.state.pipeline.window_records import window_records
+from disksla.verdict.interval.interval import Clocks
 from fuzz.target import Target, Tree
 from fuzz.targets.kernel import HOSTS, published
 from fuzz.targets.settings import CATALOG
 from support.reports import RESULTS, a_report
 from support.simulated_host import a_disk
 
-SWEEPS = HOSTS.parent / "benchmark" / "sweeps"
+SWEEPS = HOSTS.parent / "measure" / "benchmark" / "sweeps"
 NOW = Clocks(monotonic_s=1000.0, boottime_s=1000.0, realtime_s=1.7e9)
 DISK = a_disk(serial="vol-1")
 CONFIGURATION = Configuration(Settings(), CATALOG)

@@ -10,20 +10,20 @@ import msgspec
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
-from disksla.disks.inventory import read_disks
-from disksla.disks.stacking import devices_on, with_stacking
-from disksla.disks.udev_database import by_id_names, decode_property, parse_udev_data
-from disksla.metrics.collector import SnapshotCollector, make_registry
-from disksla.metrics.render import render_metrics
-from disksla.pipeline.snapshot import take_snapshot
-from disksla.pipeline.state import State
-from disksla.pipeline.tick import Tick
-from disksla.procfs.diskstats import Counters, MalformedLineError, parse_line, to_counters
-from disksla.procfs.files import InflightFiles
-from disksla.procfs.iowait import parse_pressure_s
-from disksla.procfs.iowait_files import HostWaitFiles
-from disksla.procfs.mountinfo import parse_mountinfo
-from disksla.system.roots import Roots
+from disksla.base.operating_system.roots import Roots
+from disksla.kernel.disks.inventory import read_disks
+from disksla.kernel.disks.stacking import devices_on, with_stacking
+from disksla.kernel.disks.udev_database import by_id_names, decode_property, parse_udev_data
+from disksla.kernel.procfs.diskstats import Counters, MalformedLineError, parse_line, to_counters
+from disksla.kernel.procfs.files import InflightFiles
+from disksla.kernel.procfs.iowait import parse_pressure_s
+from disksla.kernel.procfs.iowait_files import HostWaitFiles
+from disksla.kernel.procfs.mountinfo import parse_mountinfo
+from disksla.serve.metrics.collector import SnapshotCollector, make_registry
+from disksla.serve.metrics.render import render_metrics
+from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.state import State
+from disksla.state.pipeline.tick import Tick
 from fuzz.target import Target
 from support import ttar
 from support.simulated_host import Machine, a_disk

@@ -5,7 +5,8 @@ from typing import get_args
 
 import msgspec
 
-from disksla.ebs.reading import (
+from disksla.base.errors import DiskslaError
+from disksla.clouds.ebs_statistics.reading import (
     LONGEST_LINE_BYTES,
     Alive,
     Failure,
@@ -17,9 +18,13 @@ from disksla.ebs.reading import (
     decode_request,
     encode,
 )
-from disksla.ebs.statistics import BadPageError, PageFault, Statistics, parse
-from disksla.errors import DiskslaError
-from disksla.pipeline.tick import Tick
+from disksla.clouds.ebs_statistics.statistics_page import (
+    BadPageError,
+    PageFault,
+    Statistics,
+    parse,
+)
+from disksla.state.pipeline.tick import Tick
 from fuzz.target import Target, Tree
 from fuzz.targets.kernel import published
 from support.ebs_pages import INSTANCE_STORE_MAGIC, Page, bins_of

@@ -4,13 +4,13 @@ import json
 import math
 from pathlib import Path
 
-from disksla.errors import DiskslaError
-from disksla.fio.result import DirectionResult, FioResult, parse_fio, parse_fio_version
-from disksla.histogram import quantile_s
-from disksla.limits.derive import derive_limits
-from disksla.units import GIB
-from disksla.verification.import_results import decode_text, judge_imported, parse_result
-from disksla.verification.suites import make_suite
+from disksla.base.errors import DiskslaError
+from disksla.base.histogram import quantile_s
+from disksla.base.units import GIB
+from disksla.measure.fio.result import DirectionResult, FioResult, parse_fio, parse_fio_version
+from disksla.measure.verification.import_results import decode_text, judge_imported, parse_result
+from disksla.measure.verification.suites import make_suite
+from disksla.promise.catalogue.derive import derive_limits
 from fuzz.target import Target, Tree
 from fuzz.targets.settings import CATALOG
 
@@ -67,7 +67,7 @@ def imported(content: bytes) -> bool:
 
 def _results(pattern: str) -> list[bytes]:
     """Return the results of tests and of public pages whose names match."""
-    directories = (TESTS / "verification" / name for name in ("results", "public"))
+    directories = (TESTS / "measure" / "verification" / name for name in ("results", "public"))
     return [path.read_bytes() for each in directories for path in sorted(each.glob(pattern))]
 
 
@@ -78,7 +78,8 @@ TARGETS = (
         "fio",
         fio,
         lambda: [
-            (TESTS / "fio/results" / name).read_bytes() for name in ("mixed.json", "reads.json")
+            (TESTS / "measure/fio/results" / name).read_bytes()
+            for name in ("mixed.json", "reads.json")
         ],
         words=(b"\n{\n", b"\n}\n", b'"error" : 5', b" : -nan,\n", b" : inf\n", b"1e300", b"null"),
         tree=JSON,

@@ -11,26 +11,26 @@ from typing import Any
 import msgspec
 import yaml
 
-from disksla.config.fields import DevicePattern
-from disksla.config.matching import assign, why_not_monitored
-from disksla.config.settings import Settings
-from disksla.config.settings_file import parse_settings
-from disksla.console import to_json
-from disksla.errors import DiskslaError
-from disksla.limits import derive_limits
-from disksla.limits.catalog import load_catalog, parse_catalog
-from disksla.limits.derivation import derivation
-from disksla.limits.limits_text import limits_document
-from disksla.probes.probe_plan import plan_probe
-from disksla.schema.reader import MAX_PROBLEMS
-from disksla.units import GIB
+from disksla.base.console import to_json
+from disksla.base.errors import DiskslaError
+from disksla.base.schema.reader import MAX_PROBLEMS
+from disksla.base.units import GIB
+from disksla.measure.probes.probe_plan import plan_probe
+from disksla.promise.catalogue import derive_limits
+from disksla.promise.catalogue.catalog import load_catalog, parse_catalog
+from disksla.promise.catalogue.derivation import derivation
+from disksla.promise.configuration.fields import DevicePattern
+from disksla.promise.configuration.matching import assign, why_not_monitored
+from disksla.promise.configuration.settings import Settings
+from disksla.promise.configuration.settings_file import parse_settings
+from disksla.tell.limits_text import limits_document
 from fuzz.target import Target, Tree
 from support.simulated_host import a_disk
 
 CATALOG = load_catalog()
 TESTS = Path(__file__).parents[3] / "tests"
-CONFIGS = TESTS / "schema" / "configurations"
-ROWS = TESTS / "limits" / "catalog.d"
+CONFIGS = TESTS / "base" / "schema" / "configurations"
+ROWS = TESTS / "promise" / "catalogue" / "catalog.d"
 DISKS = (
     a_disk("vda", serial="6ea73b81-555e-4a74-9", mount_points=("/", "/var/lib/postgresql")),
     a_disk("vdb", minor=16, wwn="naa.5000c500a1b2c3d4", model="QEMU HARDDISK"),

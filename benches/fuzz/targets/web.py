@@ -6,10 +6,10 @@ import socket
 from collections.abc import Callable
 from functools import cache
 
-from disksla.errors import DiskslaError
-from disksla.server.listen import ListenAddress, parse_listen_address
-from disksla.server.server import Timeouts, WebServer
-from disksla.web.app import App, Controls
+from disksla.base.errors import DiskslaError
+from disksla.serve.http_server.listen import ListenAddress, parse_listen_address
+from disksla.serve.http_server.server import Timeouts, WebServer
+from disksla.serve.pages.app import App, Controls
 from fuzz.target import Target
 from support.snapshots import ABOUT, disk_view, view
 

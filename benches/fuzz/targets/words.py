@@ -4,8 +4,7 @@ import contextlib
 import io
 import math
 
-from disksla.cli import main
-from disksla.units import (
+from disksla.base.units import (
     format_bandwidth,
     format_duration,
     format_size,
@@ -13,6 +12,7 @@ from disksla.units import (
     parse_duration_s,
     parse_size_bytes,
 )
+from disksla.commands.cli import main
 from fuzz.target import Target
 
 COMMANDS = ("limits", "catalog", "check-config", "replay", "judge")

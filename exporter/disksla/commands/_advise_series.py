@@ -6,21 +6,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from disksla.advice import Candidate, Needs, demand_of_scrapes, provision_by_limits
-from disksla.advice.advice import Advice, GroupOnMachine, advice_of
-from disksla.advice.scrapes import SCRAPED
+from disksla.base.errors import DiskslaError
+from disksla.clouds.http_client.transport import carry_out
 from disksla.commands._options import parse_size_of_disk
 from disksla.commands._prometheus import period_of, server_of
 from disksla.commands._provision import check_alone, chosen_machine, sold_by_options
-from disksla.config.settings import AssessmentSettings
-from disksla.config.settings_file import catalog_directory
-from disksla.errors import DiskslaError
-from disksla.exchange.transport import carry_out
-from disksla.limits import NO_LIMITS, Catalog, MachineChoice, Terms, derive_limits, shared_limits
-from disksla.limits.catalog import load_catalog
-from disksla.limits.machine import Machine, MachineRules, find_machine, machine_of_vcpus
-from disksla.limits.machine_tables import load_machine_rules, read_table
-from disksla.prometheus import (
+from disksla.measure.advice import Candidate, Needs, demand_of_scrapes, provision_by_limits
+from disksla.measure.advice.advice import Advice, GroupOnMachine, advice_of
+from disksla.measure.advice.scrapes import SCRAPED
+from disksla.measure.prometheus import (
     FACTS,
     DiskName,
     Facts,
@@ -35,6 +29,19 @@ from disksla.prometheus import (
     read_steps,
     selector,
 )
+from disksla.promise.catalogue import (
+    NO_LIMITS,
+    Catalog,
+    MachineChoice,
+    Terms,
+    derive_limits,
+    shared_limits,
+)
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.catalogue.machine import Machine, MachineRules, find_machine, machine_of_vcpus
+from disksla.promise.catalogue.machine_tables import load_machine_rules, read_table
+from disksla.promise.configuration.settings import AssessmentSettings
+from disksla.promise.configuration.settings_file import catalog_directory
 
 _TOLERANCE = AssessmentSettings().tolerance_ratio
 _WITHIN_S = 600.0

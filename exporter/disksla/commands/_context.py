@@ -10,8 +10,17 @@ from pathlib import Path
 
 import msgspec
 
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.roots import Roots
+from disksla.base.text import escape_control
+from disksla.clouds.ebs_statistics.client import EbsClient
 from disksla.commands._options import add_config_file, add_paths, roots_of
-from disksla.config import (
+from disksla.kernel.disks import Disk
+from disksla.kernel.disks.inventory import read_disks
+from disksla.kernel.nfs import is_of_network
+from disksla.kernel.procfs import Mount
+from disksla.promise.catalogue import Assignment, Catalog, SharedLimits
+from disksla.promise.configuration import (
     Configuration,
     DiskEntry,
     Settings,
@@ -25,18 +34,9 @@ from disksla.config import (
     why_not_monitored,
     with_kubernetes_volumes,
 )
-from disksla.config.terms_directory import read_with_terms
-from disksla.disks import Disk
-from disksla.disks.inventory import read_disks
-from disksla.ebs.client import EbsClient
-from disksla.errors import DiskslaError
-from disksla.file_storages import is_of_network
-from disksla.limits import Assignment, Catalog, SharedLimits
-from disksla.pipeline import State, Tick, initial_state
-from disksla.pipeline.sampler import Sampler
-from disksla.procfs import Mount
-from disksla.system.roots import Roots
-from disksla.text import escape_control
+from disksla.promise.configuration.terms_directory import read_with_terms
+from disksla.state.pipeline import State, Tick, initial_state
+from disksla.state.pipeline.sampler import Sampler
 
 _SHARED = "a measurement would use what all clients of the storage share"
 

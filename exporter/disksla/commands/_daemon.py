@@ -4,12 +4,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from disksla.api import DiskDocument, DisksDocument
-from disksla.api.daemon_client import DEFAULT_URL, SOCKET_URL, Access, ask_disks
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.roots import Roots
+from disksla.base.text import escape_bytes, escape_control
 from disksla.commands._options import add_password_and_ca, password_headers, roots_of
-from disksla.errors import DiskslaError
-from disksla.system.roots import Roots
-from disksla.text import escape_bytes, escape_control
+from disksla.tell.api import DiskDocument, DisksDocument
+from disksla.tell.api.daemon_client import DEFAULT_URL, SOCKET_URL, Access, ask_disks
 
 
 def add_url(parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.lock import measurement_lock
+from disksla.base.operating_system.roots import Roots
 from disksla.commands._context import HostContext
 from disksla.commands._options import roots_of
-from disksla.disks import Disk
-from disksla.errors import DiskslaError
-from disksla.fio import BENCHMARK_MAX_UTILIZATION, activity_between
-from disksla.pipeline import counters_of
-from disksla.procfs.files import DiskstatsFile
-from disksla.system.lock import measurement_lock
-from disksla.system.roots import Roots
+from disksla.kernel.disks import Disk
+from disksla.kernel.procfs.files import DiskstatsFile
+from disksla.measure.fio import BENCHMARK_MAX_UTILIZATION, activity_between
+from disksla.state.pipeline import counters_of
 
 FORCE_HELP = (
     "measure even if other programs use the disk; they slow down, and the results are too low"

@@ -2,10 +2,10 @@
 
 import argparse
 
+from disksla.base.console import to_json
+from disksla.base.errors import DiskslaError
 from disksla.commands._daemon import chosen_disks
 from disksla.commands._recent import from_daemon, print_recent
-from disksla.console import to_json
-from disksla.errors import DiskslaError
 
 
 def explain_remote(arguments: argparse.Namespace) -> int:

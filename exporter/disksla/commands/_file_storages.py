@@ -4,15 +4,15 @@ import sys
 
 from rich.text import Text
 
+from disksla.base.console import SafeConsole
+from disksla.base.operating_system import provider_of
+from disksla.base.operating_system.machine import read_dmi
+from disksla.base.operating_system.roots import Roots
+from disksla.base.text import escape_control
+from disksla.base.units import format_size
 from disksla.commands._context import HostContext
-from disksla.console import SafeConsole
-from disksla.file_storages import FileStorage
-from disksla.file_storages.read_mounted import read_file_storages
-from disksla.system import provider_of
-from disksla.system.machine import read_dmi
-from disksla.system.roots import Roots
-from disksla.text import escape_control
-from disksla.units import format_size
+from disksla.kernel.nfs import FileStorage
+from disksla.kernel.nfs.read_mounted import read_file_storages
 
 
 def print_file_storages(host: HostContext, roots: Roots) -> None:

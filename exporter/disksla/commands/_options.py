@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.roots import Roots
+from disksla.base.schema.yaml_file import MAX_FILE_BYTES, read_named
+from disksla.base.units import parse_duration_s, parse_size_bytes
 from disksla.commands._log_options import add_path
-from disksla.config import parse_disk_size
-from disksla.config.settings_file import DEFAULT_FILE
-from disksla.errors import DiskslaError
-from disksla.limits import Terms
-from disksla.schema.yaml_file import MAX_FILE_BYTES, read_named
-from disksla.system.roots import Roots
-from disksla.units import parse_duration_s, parse_size_bytes
+from disksla.promise.catalogue import Terms
+from disksla.promise.configuration import parse_disk_size
+from disksla.promise.configuration.settings_file import DEFAULT_FILE
 
 Quantity = TypeVar("Quantity")
 

@@ -2,6 +2,8 @@
 
 import argparse
 
+from disksla.base.errors import DiskslaError
+from disksla.base.units import parse_duration_s
 from disksla.commands._options import (
     add_file,
     add_password_and_ca,
@@ -9,9 +11,7 @@ from disksla.commands._options import (
     password_headers,
     secret_of,
 )
-from disksla.errors import DiskslaError
-from disksla.prometheus import Period, Server, parse_period
-from disksla.units import parse_duration_s
+from disksla.measure.prometheus import Period, Server, parse_period
 
 _MINUTE_S = 60
 

@@ -4,13 +4,13 @@ import argparse
 import math
 import re
 
-from disksla.advice import Candidate
+from disksla.base.errors import DiskslaError
+from disksla.base.units import parse_bandwidth_bytes_per_second
 from disksla.commands._options import parse_option, parse_optional
-from disksla.errors import DiskslaError
-from disksla.limits import Provision, Terms, derive_limits
-from disksla.limits.machine import Machine, MachineRules
-from disksla.limits.machine_tables import read_machine
-from disksla.units import parse_bandwidth_bytes_per_second
+from disksla.measure.advice import Candidate
+from disksla.promise.catalogue import Provision, Terms, derive_limits
+from disksla.promise.catalogue.machine import Machine, MachineRules
+from disksla.promise.catalogue.machine_tables import read_machine
 
 
 def add_provision(parser: argparse.ArgumentParser) -> None:

@@ -10,14 +10,18 @@ import msgspec
 from rich.text import Text
 
 from disksla import VERSION
-from disksla.api import DiskDocument, disks_document
+from disksla.base.console import SafeConsole, progress_bar
+from disksla.base.text import escape_bytes
+from disksla.base.units import format_duration
 from disksla.commands._context import prepare_sampler
 from disksla.commands._daemon import disks_of_daemon
-from disksla.config import CUSTOM_TERMS, Configuration
-from disksla.console import SafeConsole, progress_bar
-from disksla.history import (
+from disksla.promise.catalogue import UNKNOWN_TERMS, SharedLimits
+from disksla.promise.configuration import CUSTOM_TERMS, Configuration
+from disksla.state.history import History
+from disksla.state.pipeline import State, Tick, take_snapshot
+from disksla.tell.api import DiskDocument, disks_document
+from disksla.tell.explanation import (
     RECENT_S,
-    History,
     HistoryView,
     describe_condition,
     explain_writes,
@@ -25,11 +29,7 @@ from disksla.history import (
     present_condition,
     watched_period,
 )
-from disksla.history.machine_limit import limits_over, machine_limit
-from disksla.limits import UNKNOWN_TERMS, SharedLimits
-from disksla.pipeline import State, Tick, take_snapshot
-from disksla.text import escape_bytes
-from disksla.units import format_duration
+from disksla.tell.explanation.machine_limit import limits_over, machine_limit
 
 SAMPLED_S = 5.0
 _INDENT = "  "

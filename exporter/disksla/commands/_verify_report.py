@@ -4,12 +4,12 @@ import argparse
 import os
 from pathlib import Path
 
-from disksla.console import write_file
-from disksla.errors import DiskslaError
-from disksla.verification import VerificationReport
-from disksla.verification.report import encode_report
-from disksla.verification.report_html import report_html
-from disksla.verification.report_text import print_report
+from disksla.base.console import write_file
+from disksla.base.errors import DiskslaError
+from disksla.measure.verification import VerificationReport
+from disksla.measure.verification.report import encode_report
+from disksla.measure.verification.report_html import report_html
+from disksla.measure.verification.report_text import print_report
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:

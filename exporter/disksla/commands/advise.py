@@ -5,26 +5,26 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from disksla.advice import Candidate, Needs, Served, demand_of, served_of, together
-from disksla.advice.advice import Advice, GroupOnMachine, advice_of
-from disksla.advice.advice_document import advice_document
-from disksla.advice.advice_text import print_advice
-from disksla.advice.prices import PriceList
+from disksla.base.console import to_json
+from disksla.base.errors import DiskslaError
+from disksla.base.schema.yaml_file import parse_record, read_file
 from disksla.commands._advise_series import advice_of_series
 from disksla.commands._context import add_device, recorded_context
 from disksla.commands._options import add_config_file, parse_option, parse_size_of_disk
 from disksla.commands._prometheus import add_period, add_server
 from disksla.commands._provision import add_machine, add_provision, check_alone, sold_by_options
 from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
-from disksla.config import provision_of
-from disksla.config.settings_file import catalog_directory
-from disksla.console import to_json
-from disksla.errors import DiskslaError
-from disksla.limits import Provision, SharedLimits
-from disksla.limits.catalog import load_catalog
-from disksla.limits.machine_tables import read_table
-from disksla.pipeline import DiskState, State, present_periods
-from disksla.schema.yaml_file import parse_record, read_file
+from disksla.measure.advice import Candidate, Needs, Served, demand_of, served_of, together
+from disksla.measure.advice.advice import Advice, GroupOnMachine, advice_of
+from disksla.measure.advice.advice_document import advice_document
+from disksla.measure.advice.advice_text import print_advice
+from disksla.measure.advice.prices import PriceList
+from disksla.promise.catalogue import Provision, SharedLimits
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.catalogue.machine_tables import read_table
+from disksla.promise.configuration import provision_of
+from disksla.promise.configuration.settings_file import catalog_directory
+from disksla.state.pipeline import DiskState, State, present_periods
 
 _PERCENT = 100
 

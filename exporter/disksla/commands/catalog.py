@@ -5,12 +5,12 @@ import argparse
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from disksla.base.console import SafeConsole, to_json
+from disksla.base.errors import DiskslaError
 from disksla.commands._options import add_config_file
-from disksla.config.settings_file import catalog_directory
-from disksla.console import SafeConsole, to_json
-from disksla.errors import DiskslaError
-from disksla.limits import Terms
-from disksla.limits.catalog import load_catalog
+from disksla.promise.catalogue import Terms
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.configuration.settings_file import catalog_directory
 
 _DATE = "2026-11-22"
 CONFIG_FILE_HELP = (

@@ -14,14 +14,14 @@ from itertools import accumulate
 from typing import NamedTuple, NoReturn
 
 from disksla import REVISION, VERSION
-from disksla.api import DiskDocument
-from disksla.api.daemon_client import ask_disks
+from disksla.base.errors import DiskslaError
+from disksla.base.text import escape_control
+from disksla.base.units import format_duration, format_percent, parse_duration_s
 from disksla.commands._daemon import access_of, add_remote_url, chosen_disks
-from disksla.errors import DiskslaError
-from disksla.history import watched_period
-from disksla.text import escape_control
-from disksla.units import format_duration, format_percent, parse_duration_s
-from disksla.verdict import LIMITED_VERDICTS, PROBLEMS
+from disksla.tell.api import DiskDocument
+from disksla.tell.api.daemon_client import ask_disks
+from disksla.tell.explanation import PROBLEMS, watched_period
+from disksla.verdict.throttling import LIMITED_VERDICTS
 
 STATUSES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 _WORDS = {

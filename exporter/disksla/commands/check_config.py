@@ -6,9 +6,19 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.roots import Roots
 from disksla.commands._options import add_web_config_file
-from disksla.config import DiskEntry, shadowed_entries, unused_entries, with_kubernetes_volumes
-from disksla.config.settings_file import (
+from disksla.kernel.disks.inventory import read_disks
+from disksla.promise.catalogue import Catalog
+from disksla.promise.catalogue.catalog import load_catalog, operator_files
+from disksla.promise.configuration import (
+    DiskEntry,
+    shadowed_entries,
+    unused_entries,
+    with_kubernetes_volumes,
+)
+from disksla.promise.configuration.settings_file import (
     DEFAULT_FILE,
     TermsDirectory,
     beyond_catalog,
@@ -18,15 +28,10 @@ from disksla.config.settings_file import (
     terms_directories,
     with_terms_files,
 )
-from disksla.config.terms_directory import read_terms_files
-from disksla.disks.inventory import read_disks
-from disksla.errors import DiskslaError
-from disksla.limits import Catalog
-from disksla.limits.catalog import load_catalog, operator_files
-from disksla.limits.limits_text import binary_gb_note
-from disksla.server import WebConfig, describe
-from disksla.server.config_file import read_web_file
-from disksla.system.roots import Roots
+from disksla.promise.configuration.terms_directory import read_terms_files
+from disksla.serve.http_server import WebConfig, describe
+from disksla.serve.http_server.config_file import read_web_file
+from disksla.tell.limits_text import binary_gb_note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

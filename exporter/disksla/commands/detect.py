@@ -10,7 +10,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from disksla.detection import (
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system import provider_of
+from disksla.base.operating_system.log import error_lines
+from disksla.base.operating_system.machine import read_dmi
+from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.state_file import read_content, replace_file
+from disksla.base.text import escape_control
+from disksla.clouds.detection import (
     KUBERNETES,
     PROVIDERS,
     Detected,
@@ -21,22 +28,15 @@ from disksla.detection import (
     exchanges_of,
     terms_file,
 )
-from disksla.detection.file_storages import with_storage_entries
-from disksla.detection.findings import DetectionProblem
-from disksla.detection.openstack import OpenstackCredentials
-from disksla.detection.providers import WITH_CREDENTIALS_FILE
-from disksla.detection.service_account import DIRECTORY, read_account, read_names
-from disksla.errors import DiskslaError
-from disksla.exchange import Exchanges
-from disksla.exchange.transport import carry_out
-from disksla.file_storages import FileStorage
-from disksla.file_storages.read_mounted import read_file_storages
-from disksla.system import provider_of
-from disksla.system.log import error_lines
-from disksla.system.machine import read_dmi
-from disksla.system.roots import Roots
-from disksla.system.state_file import read_content, replace_file
-from disksla.text import escape_control
+from disksla.clouds.detection.file_storages import with_storage_entries
+from disksla.clouds.detection.findings import DetectionProblem
+from disksla.clouds.detection.openstack import OpenstackCredentials
+from disksla.clouds.detection.providers import WITH_CREDENTIALS_FILE
+from disksla.clouds.detection.service_account import DIRECTORY, read_account, read_names
+from disksla.clouds.http_client import Exchanges
+from disksla.clouds.http_client.transport import carry_out
+from disksla.kernel.nfs import FileStorage
+from disksla.kernel.nfs.read_mounted import read_file_storages
 
 _WITHIN_S = 120.0
 _MODE = 0o644
@@ -180,7 +180,7 @@ def _credentials(provider: str, path: Path | None) -> OpenstackCredentials | Non
         if not path.exists():
             return None
     # YAML is loaded for the providers that need it only.
-    from disksla.detection.clouds_file import read_clouds_file  # noqa: PLC0415
+    from disksla.clouds.detection.clouds_file import read_clouds_file  # noqa: PLC0415
 
     try:
         return read_clouds_file(path)

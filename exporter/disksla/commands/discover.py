@@ -9,14 +9,14 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from disksla.base.console import SafeConsole, to_json
+from disksla.base.units import format_bandwidth, format_count
 from disksla.commands._context import HostContext, add_context_arguments, read_context
 from disksla.commands._file_storages import print_file_storages
 from disksla.commands._options import roots_of
-from disksla.config import in_order, unused_entries
-from disksla.console import SafeConsole, to_json
-from disksla.disks import Disk
-from disksla.limits.limits_text import limits_document
-from disksla.units import format_bandwidth, format_count
+from disksla.kernel.disks import Disk
+from disksla.promise.configuration import in_order, unused_entries
+from disksla.tell.limits_text import limits_document
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

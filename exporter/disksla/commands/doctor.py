@@ -6,13 +6,13 @@ import textwrap
 from rich.text import Text
 
 from disksla import VERSION
+from disksla.base.console import SafeConsole, to_json
+from disksla.base.text import escape_control
 from disksla.commands._daemon import add_url
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
-from disksla.config.settings_file import file_in_force
-from disksla.console import SafeConsole, to_json
-from disksla.doctor import CheckResult, counts, examine, in_groups, worst
-from disksla.doctor.gather_facts import Places, gather
-from disksla.text import escape_control
+from disksla.commands.doctor_checks import CheckResult, counts, examine, in_groups, worst
+from disksla.commands.doctor_checks.gather_facts import Places, gather
+from disksla.promise.configuration.settings_file import file_in_force
 
 _STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}
 _INDENT = 9

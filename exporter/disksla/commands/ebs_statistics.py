@@ -7,14 +7,14 @@ import threading
 from functools import partial
 from pathlib import Path
 
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.log import set_up_logging
+from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.unix_socket import DEFAULT_EBS_SOCKET, UnixSocket
+from disksla.clouds.ebs_statistics import Failure, encode
+from disksla.clouds.ebs_statistics.helper import Helper
+from disksla.clouds.ebs_statistics.nvme import find_devices, read_statistics
 from disksla.commands._log_options import add_log_options, add_path
-from disksla.ebs import Failure, encode
-from disksla.ebs.helper import Helper
-from disksla.ebs.nvme import find_devices, read_statistics
-from disksla.errors import DiskslaError
-from disksla.system.log import set_up_logging
-from disksla.system.roots import Roots
-from disksla.system.unix_socket import DEFAULT_EBS_SOCKET, UnixSocket
 
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _STACK_BYTES = 256 * 1024

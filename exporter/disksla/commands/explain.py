@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from disksla import VERSION
-from disksla.api import DiskDocument
-from disksla.api.daemon_client import is_remote
+from disksla.base.console import SafeConsole, to_json
+from disksla.base.text import escape_bytes, escape_control
+from disksla.base.units import format_size
 from disksla.commands._context import (
     HostContext,
     add_context_arguments,
@@ -36,15 +37,14 @@ from disksla.commands._recent import (
 )
 from disksla.commands.discover import known_document
 from disksla.commands.replay import replay
-from disksla.config import CUSTOM_TERMS, in_order, provision_of
-from disksla.console import SafeConsole, to_json
-from disksla.disks import Disk
-from disksla.history import describe_machine, describe_rates
-from disksla.limits import Assignment, SharedLimits, Terms, derivation
-from disksla.limits.limits_text import facts_table, limits_document, limits_facts, rates_table
-from disksla.probes import plan_probe
-from disksla.text import escape_bytes, escape_control
-from disksla.units import format_size
+from disksla.kernel.disks import Disk
+from disksla.measure.probes import plan_probe
+from disksla.promise.catalogue import Assignment, SharedLimits, Terms, derivation
+from disksla.promise.configuration import CUSTOM_TERMS, in_order, provision_of
+from disksla.tell.api import DiskDocument
+from disksla.tell.api.daemon_client import is_remote
+from disksla.tell.explanation import describe_machine, describe_rates
+from disksla.tell.limits_text import facts_table, limits_document, limits_facts, rates_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,29 +8,29 @@ from typing import Any
 
 import msgspec
 
-from disksla.benchmark import Evidence, IdentifiedMedium, identify, throughput
-from disksla.benchmark.identify import Claim
-from disksla.benchmark.identify_evidence import (
+from disksla.base.console import SafeConsole, to_json
+from disksla.base.errors import DiskslaError
+from disksla.base.histogram import quantile_s
+from disksla.base.schema import duration
+from disksla.base.schema.yaml_file import read_named
+from disksla.base.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
+from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
+from disksla.commands._options import add_force, parse_option
+from disksla.kernel.disks import Disk
+from disksla.measure.benchmark import Evidence, IdentifiedMedium, identify, throughput
+from disksla.measure.benchmark.identify import Claim
+from disksla.measure.benchmark.identify_evidence import (
     MAX_BYTES_PER_SECOND,
     RequestStats,
     identify_jobs,
     request_stats,
 )
-from disksla.benchmark.sweep_journal_file import LARGEST_BYTES
-from disksla.benchmark.sweep_matrix import evidence_of, read_csv
-from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
-from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
-from disksla.commands._options import add_force, parse_option
-from disksla.config import CUSTOM_TERMS
-from disksla.console import SafeConsole, to_json
-from disksla.disks import Disk
-from disksla.errors import DiskslaError
-from disksla.fio.runner import find_fio
-from disksla.histogram import quantile_s
-from disksla.limits.limits_text import facts_table
-from disksla.schema import duration
-from disksla.schema.yaml_file import read_named
-from disksla.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.measure.benchmark.sweep_journal_file import LARGEST_BYTES
+from disksla.measure.benchmark.sweep_matrix import evidence_of, read_csv
+from disksla.measure.fio.runner import find_fio
+from disksla.promise.configuration import CUSTOM_TERMS
+from disksla.tell.limits_text import facts_table
 
 _CACHED_S = 0.5
 _GRACE_S = 30.0

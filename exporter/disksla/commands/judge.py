@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 import msgspec
 
+from disksla.base.errors import DiskslaError
 from disksla.commands._context import add_context_arguments, read_context
 from disksla.commands._options import parse_size_of_disk
 from disksla.commands._provision import add_provision, read_provision
 from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
-from disksla.config.settings_file import read_configuration
-from disksla.disks import Disk
-from disksla.errors import DiskslaError
-from disksla.limits import Assignment, SharedLimits, beyond_bounds, derive_limits
-from disksla.verification.import_results import (
+from disksla.kernel.disks import Disk
+from disksla.measure.verification.import_results import (
     LARGEST_BYTES,
     decode_text,
     judge_imported,
     parse_result,
 )
-from disksla.verification.judge import make_report
-from disksla.verification.suites import SUITES, default_suite, make_suite, within_machine
+from disksla.measure.verification.judge import make_report
+from disksla.measure.verification.suites import SUITES, default_suite, make_suite, within_machine
+from disksla.promise.catalogue import Assignment, SharedLimits, beyond_bounds, derive_limits
+from disksla.promise.configuration.settings_file import read_configuration
 
 
 class _Contract(NamedTuple):

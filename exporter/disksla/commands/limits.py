@@ -4,12 +4,12 @@ import argparse
 import math
 from typing import Any
 
+from disksla.base.console import to_json
+from disksla.base.units import parse_size_bytes
 from disksla.commands._options import add_config_file, parse_optional, parse_size_of_disk
 from disksla.commands._provision import add_machine, add_provision, chosen_machine, read_provision
 from disksla.commands.catalog import CONFIG_FILE_HELP
-from disksla.config.settings_file import catalog_directory
-from disksla.console import to_json
-from disksla.limits import (
+from disksla.promise.catalogue import (
     USUAL_IOPS_CONDITIONS,
     EffectiveIops,
     Limits,
@@ -17,18 +17,13 @@ from disksla.limits import (
     derive_limits,
     effective_iops,
 )
-from disksla.limits.catalog import load_catalog
-from disksla.limits.limits_text import LimitsQuery, Mix, limits_document, notes_on, print_limits
-from disksla.limits.machine import MachineRules, machine_groups
-from disksla.limits.machine_tables import load_machine_rules
-from disksla.limits.machine_text import (
-    DiskOnMachine,
-    machine_document,
-    machine_note,
-    print_machine,
-)
-from disksla.limits.options import client_of, effective_options, with_options
-from disksla.units import parse_size_bytes
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.catalogue.machine import MachineRules, machine_groups
+from disksla.promise.catalogue.machine_tables import load_machine_rules
+from disksla.promise.catalogue.options import client_of, effective_options, with_options
+from disksla.promise.configuration.settings_file import catalog_directory
+from disksla.tell.limits_text import LimitsQuery, Mix, limits_document, notes_on, print_limits
+from disksla.tell.machine_text import DiskOnMachine, machine_document, machine_note, print_machine
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

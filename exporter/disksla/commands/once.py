@@ -7,10 +7,10 @@ from prometheus_client import ProcessCollector
 
 from disksla.commands._context import prepare_sampler, with_ebs_readings
 from disksla.commands._options import add_config_file, add_duration, add_paths
-from disksla.metrics import SnapshotCollector, make_registry
-from disksla.metrics.build_info import read_build_info
-from disksla.metrics.render import render_metrics
-from disksla.pipeline import take_snapshot
+from disksla.serve.metrics import SnapshotCollector, make_registry
+from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.metrics.render import render_metrics
+from disksla.state.pipeline import take_snapshot
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,13 +5,13 @@ import os
 from functools import partial
 from pathlib import Path
 
+from disksla.base.operating_system.log import set_up_logging
+from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.systemd import FIRST_DESCRIPTOR
 from disksla.commands._log_options import add_log_options, add_path
-from disksla.events.helper import answer, listen, passed_connection, serve
-from disksla.events.open_sets import OpenSets
-from disksla.events.opening import EventFiles, credentials_directory, plan
-from disksla.system.log import set_up_logging
-from disksla.system.roots import Roots
-from disksla.system.systemd import FIRST_DESCRIPTOR
+from disksla.kernel.performance_events.helper import answer, listen, passed_connection, serve
+from disksla.kernel.performance_events.open_sets import OpenSets
+from disksla.kernel.performance_events.opening import EventFiles, credentials_directory, plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from disksla.base.console import SafeConsole, to_json
+from disksla.base.errors import DiskslaError
+from disksla.base.text import command_lines
+from disksla.base.units import format_count, format_duration, format_size
 from disksla.commands._context import (
     add_context_arguments,
     add_device,
@@ -18,21 +22,21 @@ from disksla.commands._context import (
     read_context,
 )
 from disksla.commands._options import roots_of
-from disksla.config import PROBE_KINDS, ProbeEntry
-from disksla.console import SafeConsole, to_json
-from disksla.errors import DiskslaError
-from disksla.fio import FioJob, fio_arguments
-from disksla.fio.runner import Fio, find_fio
-from disksla.fio.scratch_file import SCRATCH_DIRECTORY
-from disksla.history import describe_load
-from disksla.limits.limits_text import facts_table
-from disksla.pipeline import ProbeResult, Skip, disk_snapshot
-from disksla.pipeline.probe_results import quantile_s
-from disksla.probes import ProbePlan, SnapshotPair, observation_s, plan_probe, skip_reasons
-from disksla.probes.probe_runner import ProbeContext, file_directory, is_suspended, run_probe
-from disksla.text import command_lines
-from disksla.units import format_count, format_duration, format_size
-from disksla.verdict import SHOWN_WORDS
+from disksla.measure.fio import FioJob, fio_arguments
+from disksla.measure.fio.runner import Fio, find_fio
+from disksla.measure.fio.scratch_file import SCRATCH_DIRECTORY
+from disksla.measure.probes import ProbePlan, SnapshotPair, observation_s, plan_probe, skip_reasons
+from disksla.measure.probes.probe_runner import (
+    ProbeContext,
+    file_directory,
+    is_suspended,
+    run_probe,
+)
+from disksla.promise.configuration import PROBE_KINDS, ProbeEntry
+from disksla.state.pipeline import ProbeResult, Skip, disk_snapshot
+from disksla.state.pipeline.probe_results import quantile_s
+from disksla.tell.explanation import SHOWN_WORDS, describe_load
+from disksla.tell.limits_text import facts_table
 
 _FIRST_TICKS = 2
 """Ticks until the state contains the disk."""

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from disksla.base.errors import DiskslaError
 from disksla.commands._context import prepare_sampler, with_ebs_readings
 from disksla.commands._options import add_config_file, add_duration, add_paths, roots_of
-from disksla.config.settings_file import read_text
-from disksla.disks.hotplug import DiskWatcher
-from disksla.errors import DiskslaError
-from disksla.metrics.build_info import read_build_info
-from disksla.pipeline import Tick
-from disksla.pipeline.recording import FORMAT, RecordingHeader, encode
+from disksla.kernel.disks.hotplug import DiskWatcher
+from disksla.promise.configuration.settings_file import read_text
+from disksla.serve.metrics.build_info import read_build_info
+from disksla.state.pipeline import Tick
+from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

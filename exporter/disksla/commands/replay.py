@@ -16,15 +16,21 @@ from typing import NamedTuple
 import msgspec
 from rich.table import Table
 
+from disksla.base.console import SafeConsole
+from disksla.base.errors import DiskslaError
+from disksla.base.units import MIB, format_count, format_size
 from disksla.commands._options import add_config_file
-from disksla.config import Configuration, SamplingSettings
-from disksla.config.settings_file import parse_text, read_configuration, with_terms_files
-from disksla.console import SafeConsole
-from disksla.consumers import ConsumerTotals
-from disksla.errors import DiskslaError
-from disksla.metrics import SnapshotCollector, make_registry
-from disksla.metrics.render import render_metrics
-from disksla.pipeline import (
+from disksla.kernel.consumers import ConsumerTotals
+from disksla.kernel.procfs import SECTOR_BYTES, Counters, difference, to_counters
+from disksla.promise.configuration import Configuration, SamplingSettings
+from disksla.promise.configuration.settings_file import (
+    parse_text,
+    read_configuration,
+    with_terms_files,
+)
+from disksla.serve.metrics import SnapshotCollector, make_registry
+from disksla.serve.metrics.render import render_metrics
+from disksla.state.pipeline import (
     DiskSnapshot,
     State,
     advance,
@@ -33,10 +39,9 @@ from disksla.pipeline import (
     take_snapshot,
     window_records,
 )
-from disksla.pipeline.recording import decode_header, decode_tick
-from disksla.procfs import SECTOR_BYTES, Counters, difference, to_counters
-from disksla.units import MIB, format_count, format_size
-from disksla.verdict import SHOWN_WORDS, VERDICTS
+from disksla.state.pipeline.recording import decode_header, decode_tick
+from disksla.tell.explanation import SHOWN_WORDS
+from disksla.verdict.throttling import VERDICTS
 
 LONGEST_LINE_BYTES = 8 * MIB
 """A tick of 10,000 disks that are all new has 6 MB; others have kilobytes."""

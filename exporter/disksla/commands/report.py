@@ -6,15 +6,14 @@ import time
 from pathlib import Path
 
 from disksla import VERSION
+from disksla.base.console import progress_bar, to_json, write_file
+from disksla.base.errors import DiskslaError
+from disksla.base.text import escape_control
+from disksla.clouds.http_client.transport import carry_out
 from disksla.commands._options import add_config_file, parse_option
 from disksla.commands._prometheus import add_period, add_server, period_of, server_of
-from disksla.config.settings_file import catalog_directory
-from disksla.console import progress_bar, to_json, write_file
-from disksla.errors import DiskslaError
-from disksla.exchange.transport import carry_out
-from disksla.limits.catalog import load_catalog
-from disksla.prometheus import Selection, find_disks, parse_matchers
-from disksla.report import (
+from disksla.measure.prometheus import Selection, find_disks, parse_matchers
+from disksla.measure.report import (
     Report,
     ReportCriteria,
     disk_report,
@@ -23,8 +22,9 @@ from disksla.report import (
     report_of,
     report_text,
 )
-from disksla.report.compliance_html import report_html
-from disksla.text import escape_control
+from disksla.measure.report.compliance_html import report_html
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.configuration.settings_file import catalog_directory
 
 _WITHIN_S = 600.0
 """All questions about one disk."""

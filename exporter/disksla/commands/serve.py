@@ -9,21 +9,21 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.log import set_up_logging
+from disksla.base.operating_system.systemd import ServiceManager, inherited_sockets
+from disksla.base.operating_system.unix_socket import DEFAULT_SOCKET
 from disksla.commands._log_options import add_log_options
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
-from disksla.daemon import Daemon, WebOptions
-from disksla.errors import DiskslaError
-from disksla.server.access import AccessControl
-from disksla.server.classes import MOST_SCRAPES
-from disksla.server.listen import (
+from disksla.serve.daemon import Daemon, WebOptions
+from disksla.serve.http_server.access import AccessControl
+from disksla.serve.http_server.classes import MOST_SCRAPES
+from disksla.serve.http_server.listen import (
     DEFAULT_LISTEN_ADDRESS,
     Listen,
     ListenAddress,
     parse_listen_address,
 )
-from disksla.system.log import set_up_logging
-from disksla.system.systemd import ServiceManager, inherited_sockets
-from disksla.system.unix_socket import DEFAULT_SOCKET
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 

@@ -8,26 +8,26 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from disksla.benchmark import SweepHeader, SweepPlan, SweepRow
-from disksla.benchmark.sweep_html import sweep_html
-from disksla.benchmark.sweep_journal import SweepJournal, mismatch
-from disksla.benchmark.sweep_journal_file import SweepJournalFile, load_journal
-from disksla.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, csv_of, row_of
-from disksla.benchmark.sweep_text import announcement, document, print_table
+from disksla.base.console import SafeConsole, progress_bar, to_json
+from disksla.base.errors import DiskslaError
+from disksla.base.schema import duration
+from disksla.base.text import command_lines
+from disksla.base.units import format_size, parse_size_bytes
 from disksla.commands._context import add_context_arguments, add_device, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._options import add_force, parse_option, parse_optional
-from disksla.console import SafeConsole, progress_bar, to_json
-from disksla.disks import Disk
-from disksla.errors import DiskslaError
-from disksla.fio import FioError, FioJob, fio_arguments
-from disksla.fio.job import SECTOR_BYTES
-from disksla.fio.runner import Fio, find_fio
-from disksla.fio.scratch_file import file_system_of, remove_leftovers, scratch_file
-from disksla.metrics.build_info import read_build_info
-from disksla.schema import duration
-from disksla.text import command_lines
-from disksla.units import format_size, parse_size_bytes
+from disksla.kernel.disks import Disk
+from disksla.measure.benchmark import SweepHeader, SweepPlan, SweepRow
+from disksla.measure.benchmark.sweep_html import sweep_html
+from disksla.measure.benchmark.sweep_journal import SweepJournal, mismatch
+from disksla.measure.benchmark.sweep_journal_file import SweepJournalFile, load_journal
+from disksla.measure.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, csv_of, row_of
+from disksla.measure.benchmark.sweep_text import announcement, document, print_table
+from disksla.measure.fio import FioError, FioJob, fio_arguments
+from disksla.measure.fio.job import SECTOR_BYTES
+from disksla.measure.fio.runner import Fio, find_fio
+from disksla.measure.fio.scratch_file import file_system_of, remove_leftovers, scratch_file
+from disksla.serve.metrics.build_info import read_build_info
 
 _MAX_WORKERS = 256
 _GRACE_S = 30.0

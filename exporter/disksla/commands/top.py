@@ -11,18 +11,18 @@ import time
 
 import msgspec
 
-from disksla.api import DisksDocument
+from disksla.base.console import SafeConsole
+from disksla.base.errors import DiskslaError
+from disksla.base.text import escape_control
 from disksla.commands._context import add_context_arguments, prepare_sampler
 from disksla.commands._daemon import access_of, add_remote_url, disks_of_daemon
 from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._options import duration_s, roots_of
-from disksla.console import SafeConsole
-from disksla.errors import DiskslaError
-from disksla.metrics.build_info import read_build_info
-from disksla.text import escape_control
-from disksla.top import Look, block, in_ascii
-from disksla.top.sources import AskedDaemon, DiskSource, OwnSampler
-from disksla.top.terminal import TopTerminal
+from disksla.serve.metrics.build_info import read_build_info
+from disksla.tell.api import DisksDocument
+from disksla.tell.top import Look, block, in_ascii
+from disksla.tell.top.sources import AskedDaemon, DiskSource, OwnSampler
+from disksla.tell.top.terminal import TopTerminal
 
 _LEAST_INTERVAL_S = 0.1
 _BATCH_WIDTH = 160

@@ -11,6 +11,11 @@ from pathlib import Path
 
 import msgspec
 
+from disksla.base.console import progress_bar
+from disksla.base.errors import DiskslaError
+from disksla.base.schema import duration
+from disksla.base.text import command_lines
+from disksla.base.units import format_duration
 from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
 from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._options import (
@@ -21,23 +26,24 @@ from disksla.commands._options import (
     roots_of,
 )
 from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
-from disksla.config import DiskEntry, DiskMatch, parse_disk_size
-from disksla.config.settings_file import with_terms_files
-from disksla.console import progress_bar
-from disksla.disks import Disk
-from disksla.errors import DiskslaError
-from disksla.fio import fio_arguments, writable_region
-from disksla.fio.raw_device import exclusive_device
-from disksla.fio.scratch_file import SCRATCH_DIRECTORY, file_system_of
-from disksla.limits import Assignment
-from disksla.schema import duration
-from disksla.text import command_lines
-from disksla.units import format_duration
-from disksla.verification.plan import SuitePlan, base_estimate_s
-from disksla.verification.preconditions import known_violations
-from disksla.verification.runner import VerificationRequest, run_verification
-from disksla.verification.store import save_report
-from disksla.verification.suites import SUITES, Suite, default_suite, make_suite, within_machine
+from disksla.kernel.disks import Disk
+from disksla.measure.fio import fio_arguments, writable_region
+from disksla.measure.fio.raw_device import exclusive_device
+from disksla.measure.fio.scratch_file import SCRATCH_DIRECTORY, file_system_of
+from disksla.measure.verification.plan import SuitePlan, base_estimate_s
+from disksla.measure.verification.preconditions import known_violations
+from disksla.measure.verification.runner import VerificationRequest, run_verification
+from disksla.measure.verification.store import save_report
+from disksla.measure.verification.suites import (
+    SUITES,
+    Suite,
+    default_suite,
+    make_suite,
+    within_machine,
+)
+from disksla.promise.catalogue import Assignment
+from disksla.promise.configuration import DiskEntry, DiskMatch, parse_disk_size
+from disksla.promise.configuration.settings_file import with_terms_files
 
 _RUNTIME = duration("1s", "1d", "60s")
 

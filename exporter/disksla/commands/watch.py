@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
+from disksla.base.console import SafeConsole
+from disksla.base.units import format_duration
 from disksla.commands import record
 from disksla.commands._context import add_context_arguments, read_all
 from disksla.commands._options import duration_s
 from disksla.commands._recent import FollowedStates, from_recording, from_sample, print_recent
 from disksla.commands.replay import replay
-from disksla.console import SafeConsole
-from disksla.units import format_duration
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

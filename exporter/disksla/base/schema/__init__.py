@@ -1,0 +1,26 @@
+"""YAML files to typed records, with every problem and its line."""
+
+from disksla.base.schema.field_types import (
+    Bytes,
+    BytesPerSecond,
+    Date,
+    Flag,
+    LongText,
+    Number,
+    Seconds,
+    Text,
+    duration,
+    number,
+    pattern,
+    percentage,
+    rate,
+    size,
+    whole_number,
+)
+from disksla.base.schema.reader import (
+    FieldType,
+    InvalidFieldsError,
+    Overrides,
+    choice,
+    close_match,
+)

@@ -1,0 +1,449 @@
+"""Reads nested text into typed records and collects every problem with its place.
+
+The records are the schema. The type of a field is one of:
+
+- `Annotated[T, FieldType(...)]`: one value, which the field type parses from text;
+- `Literal["a", "b"]`: one of these words;
+- a `msgspec.Struct`, possibly generic: a mapping;
+- `tuple[X, ...]`: a list;
+- `Mapping[str, X]`: a mapping with arbitrary keys;
+- `Any`: anything, which is not read;
+- a union of these: the shape of the text selects the type, and a tag selects among Structs.
+
+A value stays text until its field type parses it, so nothing depends on how a file format guesses
+types (in YAML 1.1 `serial: 0123` is the number 83 and `10:30` is 630). A key without a value is
+absent.
+"""
+
+import contextlib
+import difflib
+import functools
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, assert_never
+
+import msgspec
+
+from disksla.base.errors import DiskslaError
+from disksla.base.text import escape_control
+
+MAX_PROBLEMS = 100
+"""Enough for one round of corrections; bounds the work that a hostile file can cause."""
+MOST_ITEMS = 5_000
+"""Items of a list."""
+
+_LONGEST_TEXT = 500
+_LONGEST_SHOWN = 60
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+Overrides = Mapping[object, Callable[[Any], Any]]
+"""What the caller adds to the schema: by `FieldType`, a parser that replaces its own; by record
+type, a check of the finished record.
+
+Both raise ValueError with what was found and what was expected. A check may raise
+`InvalidFieldsError` to name places within the record.
+"""
+
+
+class FieldType(msgspec.Struct, frozen=True):
+    """How the text of one value is parsed."""
+
+    expected: str
+    """What is valid, for messages: 'a duration such as 100ms'."""
+    parse: Callable[[str], Any]
+    """Raises ValueError with what was found and what was expected."""
+    longest: int = _LONGEST_TEXT
+    """Most characters that are parsed."""
+    is_secret: bool = False
+    """Whether messages must not quote the text."""
+
+
+def choice(*words: str, expected: str = "") -> FieldType:
+    """Return the field type of one of a few words."""
+    expected = expected or f"one of: {', '.join(words)}"
+
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"found '{text}'{close_match(text, words)}; expected {expected}")
+        return text
+
+    return FieldType(expected, parse)
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """What the file has in one place: a text, nothing, a mapping or a list."""
+
+    line: int
+    """Where the value was written, counted from 1. For a value in a mapping, the line of its key;
+    for an alias, the line of the anchor."""
+    value: "str | dict[str, Node] | list[Node] | None"
+    key_line: int | None = None
+    """Line of the key, where the value is an alias."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One problem and its place."""
+
+    line: int
+    path: str
+    """Keys from the top, such as `disks[0].match`; empty at the top."""
+    text: str
+    """What was found, and what was expected."""
+
+    def as_line(self) -> str:
+        """Return one line of printable text."""
+        text = f"{self.line}: {self.path}{': ' if self.path else ''}{self.text}"
+        return escape_control(text).replace("\n", r"\n")
+
+
+class InvalidFieldsError(DiskslaError, ValueError):
+    """A check of a record failed at places within the record."""
+
+    def __init__(self, problems: Mapping[tuple[str | int, ...], str]) -> None:
+        """Store the text of each problem by its path: keys and indices, from the record."""
+        super().__init__("; ".join(problems.values()))
+        self.problems = problems
+
+
+class _TooManyProblemsError(DiskslaError):
+    """The list of problems is full."""
+
+
+def read_record(
+    node: Node, record: type[Record], overrides: Overrides | None = None
+) -> tuple[Record | None, tuple[Problem, ...]]:
+    """Return the record at `node`, or None and every problem in order of lines."""
+    reader = _Reader(overrides or {})
+    value: Record | None = None
+    with contextlib.suppress(_TooManyProblemsError):
+        value = reader.value(_shape_of(record), node)
+    if value is _FAILED or reader.problems:
+        value = None
+    return value, tuple(sorted(reader.problems, key=lambda problem: problem.line))
+
+
+def close_match(word: str, words: Collection[str]) -> str:
+    """Return ' (did you mean `x`?)' for the closest of `words`; empty if none is close."""
+    near = difflib.get_close_matches(word[:_LONGEST_SHOWN], words, n=1)
+    return f" (did you mean `{near[0]}`?)" if near else ""
+
+
+_SECRET = frozenset(":$")
+
+
+def path_text(path: Iterable[str | int]) -> str:
+    """Return keys and indices as `a[0].b`; a very long key is cut.
+
+    No key of ours has a colon or a dollar sign, but a line of /etc/shadow is one that has both: it
+    is not shown.
+    """
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            shown = part[:_LONGEST_SHOWN] if _SECRET.isdisjoint(part) else "(a key)"
+            text += f"{'.' if text else ''}{shown}"
+    return text
+
+
+class _Field(NamedTuple):
+    name: str
+    key: str
+    required: bool
+    shape: "_Shape"
+
+
+class _RecordPlan:
+    """What the reader needs to know of a record type, computed once."""
+
+    def __init__(self, kind: Any) -> None:
+        self.type: type[msgspec.Struct] = typing.get_origin(kind) or kind
+        config = self.type.__struct_config__
+        self.tag = str(config.tag)
+        self.tag_field = config.tag_field
+        self.fields = tuple(
+            _Field(field.name, field.encode_name, field.required, _shape_of(field.type))
+            for field in msgspec.structs.fields(kind)
+        )
+        keys = [field.key for field in self.fields]
+        self.keys = keys if self.tag_field is None else [self.tag_field, *keys]
+
+
+class _Shape:
+    """What may be in one place."""
+
+    def __init__(self, kind: Any) -> None:
+        parts = [part for part in _parts(kind) if part is not types.NoneType]
+        self.is_any = Any in parts
+        self.leaf: FieldType | None = None
+        self.item: _Shape | None = None
+        self.entry: _Shape | None = None
+        self._records = []
+        for part in parts:
+            match typing.get_origin(part):
+                case origin if origin is Annotated:
+                    self.leaf = part.__metadata__[0]
+                case origin if origin is Literal:
+                    self.leaf = choice(*typing.get_args(part))
+                case origin if origin is tuple:
+                    self.item = _shape_of(typing.get_args(part)[0])
+                case origin if origin is Mapping:
+                    self.entry = _shape_of(typing.get_args(part)[1])
+                case _ if part is not Any:
+                    self._records.append(part)
+
+    @functools.cached_property
+    def records(self) -> dict[str, _RecordPlan]:
+        """Plans of the record types by tag."""
+        plans = map(_RecordPlan, self._records)
+        return {plan.tag: plan for plan in plans}
+
+    @functools.cached_property
+    def expected(self) -> str:
+        """What is valid here, for messages."""
+        words = []
+        if self.leaf is not None:
+            words.append(self.leaf.expected)
+        if self.item is not None:
+            words.append(f"a list, each item {self.item.expected}")
+        if self.entry is not None:
+            words.append(f"a mapping of names, each to {self.entry.expected}")
+        plans = list(self.records.values())
+        if len(plans) == 1:
+            words.append(f"a mapping of {', '.join(plans[0].keys)}")
+        elif plans:
+            words.append(f"a mapping with `{plans[0].tag_field}`")
+        return ", or ".join(words)
+
+    @functools.cached_property
+    def has_secrets(self) -> bool:
+        """Whether a text that is found here may be a secret."""
+        return (
+            (self.leaf is not None and self.leaf.is_secret)
+            or (self.entry is not None and self.entry.has_secrets)
+            or any(
+                field.shape.has_secrets for plan in self.records.values() for field in plan.fields
+            )
+        )
+
+
+@functools.cache
+def _shape_of(kind: Any) -> _Shape:
+    return _Shape(kind)
+
+
+def _parts(kind: Any) -> tuple[Any, ...]:
+    if typing.get_origin(kind) in {typing.Union, types.UnionType}:
+        return typing.get_args(kind)
+    return (kind,)
+
+
+_FAILED: Any = object()
+"""What the reader returns for an invalid value, after its problems have been listed."""
+
+
+class _Reader:
+    """One reading: walks nodes and shapes together and collects the problems.
+
+    What aliases and merge keys repeat is read once, so the work grows with the size of the file,
+    and each of its problems is listed once.
+    """
+
+    def __init__(self, overrides: Overrides) -> None:
+        self.overrides = overrides
+        self.problems: list[Problem] = []
+        self.path: list[str | int] = []
+        self._listed: dict[tuple[int, str], Node] = {}
+        self._results: dict[tuple[int, int], Any] = {}
+
+    def fail(self, node: Node, text: str, *path: str | int, line: int | None = None) -> Any:
+        """List a problem at a path from the current one, once; return _FAILED."""
+        if (id(node), text) not in self._listed:
+            self._listed[id(node), text] = node  # keeps the node, so that its id stays its own
+            place = path_text([*self.path, *path])
+            self.problems.append(Problem(line or node.line, place, text))
+            if len(self.problems) >= MAX_PROBLEMS:
+                raise _TooManyProblemsError
+        return _FAILED
+
+    def value(self, shape: _Shape, node: Node) -> Any:
+        """Return the value of a node, or _FAILED."""
+        written = node.value
+        if isinstance(written, str) and shape.leaf is not None:
+            return self.leaf(shape.leaf, written, node)
+        if shape.is_any:
+            return None
+        if isinstance(written, dict | list):
+            place = (id(written), id(shape))
+            if place not in self._results:
+                self._results[place] = self.container(shape, node)
+            return self._results[place]
+        return self.unexpected(shape, node)
+
+    def value_at(self, key: str | int, shape: _Shape, node: Node) -> Any:
+        """Return the value of a node at a key or index of the current path, or _FAILED."""
+        self.path.append(key)
+        try:
+            return self.value(shape, node)
+        finally:
+            self.path.pop()
+
+    def container(self, shape: _Shape, node: Node) -> Any:
+        match node.value:
+            case list() as items if shape.item is not None:
+                if len(items) > MOST_ITEMS:
+                    found = f"found {len(items)} items; expected at most {MOST_ITEMS}"
+                    return self.fail(node, found)
+                values = [
+                    self.value_at(index, shape.item, item) for index, item in enumerate(items)
+                ]
+                return _FAILED if _has_failed(values) else tuple(values)
+            case dict() as entries if shape.entry is not None:
+                by_key = {
+                    key: self.value_at(key, shape.entry, entry) for key, entry in entries.items()
+                }
+                return _FAILED if _has_failed(by_key.values()) else by_key
+            case dict() as entries if shape.records:
+                return self.record(shape.records, node, entries)
+            case _:
+                return self.unexpected(shape, node)
+
+    def unexpected(self, shape: _Shape, node: Node) -> Any:
+        # A file that is a text is no file for disksla: it may be a secret to which a link leads.
+        found = found_text(node, is_secret=shape.has_secrets or not self.path)
+        return self.fail(node, f"{found}; expected {shape.expected}")
+
+    def leaf(self, field_type: FieldType, text: str, node: Node) -> Any:
+        if len(text) > field_type.longest:
+            expected = f"at most {field_type.longest}, for {field_type.expected}"
+            return self.fail(node, f"found {len(text)} characters; expected {expected}")
+        try:
+            parse: Callable[[str], Any] = self.overrides.get(field_type, field_type.parse)
+            return parse(text)
+        except ValueError as error:
+            return self.fail(node, str(error))
+
+    def record(
+        self, plans: Mapping[str, _RecordPlan], node: Node, entries: dict[str, Node]
+    ) -> Any:
+        """Return the record that the entries are tagged as, or _FAILED."""
+        plan = self.tagged(plans, node, entries)
+        if plan is None:
+            self.untagged(plans, entries)
+            return _FAILED
+        is_valid = self.has_known_keys(plan, plans, entries)
+        values: dict[str, Any] = {}
+        for field in plan.fields:
+            entry = entries.get(field.key)
+            if entry is None and field.required:
+                text = f"missing; expected {field.shape.expected}"
+                self.fail(Node(node.line, None), text, field.key)
+                is_valid = False
+            elif entry is not None and (entry.value is not None or field.required):
+                value = self.value_at(field.key, field.shape, entry)
+                values[field.name] = value
+                is_valid = is_valid and value is not _FAILED
+        return self.checked(plan, node, values) if is_valid else _FAILED
+
+    def untagged(self, plans: Mapping[str, _RecordPlan], entries: dict[str, Node]) -> None:
+        """Check the values that mean the same with every tag, and the keys that have none."""
+        tag_field = next(iter(plans.values())).tag_field
+        fields = [field for plan in plans.values() for field in plan.fields]
+        keys = dict.fromkeys(field.key for field in fields)
+        for key, node in entries.items():
+            shapes = {id(field.shape): field.shape for field in fields if field.key == key}
+            if len(shapes) == 1 and node.value is not None:
+                (shape,) = shapes.values()
+                self.value_at(key, shape, node)
+            elif not shapes and key != tag_field:
+                text = f"unknown key{close_match(key, keys)}; expected one of: {', '.join(keys)}"
+                self.fail(node, text, key, line=node.key_line)
+
+    def tagged(
+        self, plans: Mapping[str, _RecordPlan], node: Node, entries: dict[str, Node]
+    ) -> _RecordPlan | None:
+        """Return the plan whose tag is among the entries, or None."""
+        first = next(iter(plans.values()))
+        if len(plans) == 1:
+            return first
+        key = str(first.tag_field)
+        tag = entries.get(key, Node(node.line, None))
+        if isinstance(tag.value, str) and tag.value in plans:
+            return plans[tag.value]
+        found = found_text(tag) if key in entries else "missing"
+        if isinstance(tag.value, str):
+            found += close_match(tag.value, plans)
+        self.fail(tag, f"{found}; expected one of: {', '.join(plans)}", key)
+        return None
+
+    def has_known_keys(
+        self, plan: _RecordPlan, plans: Mapping[str, _RecordPlan], entries: dict[str, Node]
+    ) -> bool:
+        """Check the keys; a problem names the tags with which an unknown key is valid."""
+        is_valid = True
+        for key, node in entries.items():
+            if key in plan.keys:
+                continue
+            tags = [other.tag for other in plans.values() if key in other.keys]
+            if tags:
+                valid = " or ".join(tags)
+                found = f"not valid with `{plan.tag_field}: {plan.tag}`, only with {valid}"
+            else:
+                found = f"unknown key{close_match(key, plan.keys)}"
+            text = f"{found}; expected one of: {', '.join(plan.keys)}"
+            self.fail(node, text, key, line=node.key_line)
+            is_valid = False
+        return is_valid
+
+    def checked(self, plan: _RecordPlan, node: Node, values: dict[str, Any]) -> Any:
+        """Return the record after its own checks and that of the caller, or _FAILED."""
+        try:
+            record = plan.type(**values)
+            check = self.overrides.get(plan.type)
+            if check is not None:
+                check(record)
+        except InvalidFieldsError as error:
+            for path, text in error.problems.items():
+                self.fail(node_at(node, path), text, *path)
+        except ValueError as error:
+            self.fail(node, str(error))
+        else:
+            return record
+        return _FAILED
+
+
+def _has_failed(values: Iterable[Any]) -> bool:
+    return any(value is _FAILED for value in values)
+
+
+def node_at(node: Node, path: Iterable[str | int]) -> Node:
+    """Return the node at a path, or the last one on the way there."""
+    for part in path:
+        match node.value, part:
+            case dict() as entries, str() as key if key in entries:
+                node = entries[key]
+            case list() as items, int() as index:
+                node = items[index]
+            case _:
+                break
+    return node
+
+
+def found_text(node: Node, *, is_secret: bool = False) -> str:
+    """Return what was found at a node, for messages."""
+    match node.value:
+        case str() if is_secret:
+            return "found a text"
+        case str() as text:
+            return f"found '{text[:_LONGEST_SHOWN]}'"
+        case dict():
+            return "found a mapping"
+        case list():
+            return "found a list"
+        case None:
+            return "found nothing"
+        case _:
+            assert_never(node.value)

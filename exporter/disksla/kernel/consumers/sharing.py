@@ -1,0 +1,200 @@
+"""What lies between readings of `io.stat`, by consumer, and who is held at an own limit, `io.max`.
+
+Groups count requests as programs send them, and a group includes those below it. The root counts
+what the disk completed. So a group is a leaf or it is left out, what the root has more than the
+groups below it is of the kernel, and what these have more than the leaves is of groups that ended.
+
+No counter has the time for which the kernel made a group wait for its own limit; its rate does.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from typing import NamedTuple
+
+from disksla.kernel.consumers.consumption import (
+    KERNEL,
+    OTHER,
+    UNATTRIBUTED,
+    Consumption,
+    OwnLimit,
+    WatchedDisk,
+)
+from disksla.kernel.consumers.io_files import KINDS, NOTHING, Amounts
+
+MOST_NAMED = 16
+"""Consumers of a disk in one reading."""
+FEW_MERGES = 0.02
+"""Share of the requests of a disk; groups count them before they are merged."""
+HELD_S = 10.0
+"""A group has had the rate of its limit for this time."""
+TOLERANCE = 0.03
+_MOST_READINGS = 32
+
+Counted = Mapping[int, Mapping[str, Amounts]]
+"""Of one reading: by the id of a group, and by the number of a disk."""
+
+
+class Roles(NamedTuple):
+    """The groups of a reading."""
+
+    root: int
+    tops: tuple[int, ...]
+    leaves: Mapping[int, str]
+    """The consumer of each."""
+    made_since: frozenset[int] = frozenset()
+    """Leaves that were made since the scan before: all that they did counts."""
+
+
+class Growth(NamedTuple):
+    """What groups did at one disk between two readings."""
+
+    kernel: Amounts
+    unattributed: Amounts
+    """Either may be negative: a request is counted by the root when it completes."""
+    consumers: Mapping[str, Amounts]
+
+    @property
+    def of_groups(self) -> Amounts:
+        """What all consumers did together."""
+        return _sum(self.consumers.values())
+
+
+def growth_at(before: Counted, after: Counted, roles: Roles, number: str) -> Growth:
+    """Return what the groups did at the disk with a number between two readings."""
+
+    def grown(group: int) -> Amounts:
+        """Return nothing for a group that has ended, or was not read before."""
+        if group not in after or not (group in before or group in roles.made_since):
+            return NOTHING
+        if after[group] is before.get(group):  # it did nothing
+            return NOTHING
+        rise = after[group].get(number, NOTHING).minus(before.get(group, {}).get(number, NOTHING))
+        return Amounts(*(max(0, each) for each in rise))
+
+    consumers: defaultdict[str, Amounts] = defaultdict(Amounts)
+    for group, consumer in roles.leaves.items():
+        rise = grown(group)
+        if rise != NOTHING:
+            consumers[consumer] = consumers[consumer].plus(rise)
+    of_tops = _sum(map(grown, roles.tops))
+    found = Growth(NOTHING, NOTHING, consumers)
+    kernel = grown(roles.root).minus(of_tops) if roles.root in after else NOTHING
+    return found._replace(kernel=kernel, unattributed=of_tops.minus(found.of_groups))
+
+
+def with_debt(growth: Growth, debt: Growth | None) -> tuple[Growth, Growth]:
+    """Return the growth without negative amounts, and what is left of them for the next.
+
+    Else the requests in flight at each reading would add up to I/O of the kernel.
+    """
+    owed = debt or Growth(NOTHING, NOTHING, {})
+    kernel, unattributed = (
+        growth.kernel.plus(owed.kernel),
+        growth.unattributed.plus(owed.unattributed),
+    )
+    positive = Growth(_above_zero(kernel), _above_zero(unattributed), growth.consumers)
+    left = Growth(kernel.minus(positive.kernel), unattributed.minus(positive.unattributed), {})
+    return positive, left
+
+
+def _above_zero(amounts: Amounts) -> Amounts:
+    return Amounts(*(max(0, each) for each in amounts))
+
+
+def counts_requests(disk: WatchedDisk, before: WatchedDisk, growth: Growth) -> bool:
+    """Return whether the requests of the groups are those of the disk.
+
+    Not where requests were merged, or are so large that the kernel sends one as several.
+    """
+    requests, merges = disk.requests - before.requests, disk.merges - before.merges
+    if merges > FEW_MERGES * requests:
+        return False
+    sent = growth.of_groups
+    largest = disk.largest_request_bytes
+    return largest is None or not sent.requests or sent.bytes / sent.requests <= largest / 2
+
+
+def consumptions(device: str, growth: Growth, *, with_requests: bool) -> list[Consumption]:
+    """Return what consumers used of a disk: MOST_NAMED of them, and the rest together."""
+    ordered = sorted(growth.consumers.items(), key=lambda each: (-each[1].bytes, each[0]))
+    named = dict(ordered[:MOST_NAMED])
+    rest = _sum(amounts for _, amounts in ordered[MOST_NAMED:])
+    every = {**named, OTHER: rest, KERNEL: growth.kernel, UNATTRIBUTED: growth.unattributed}
+    return [
+        Consumption(
+            device,
+            consumer,
+            requests=amounts.requests if with_requests else None,
+            bytes=amounts.bytes,
+        )
+        for consumer, amounts in every.items()
+        if amounts != NOTHING
+    ]
+
+
+def _sum(many: Iterable[Amounts]) -> Amounts:
+    total = NOTHING
+    for amounts in many:
+        total = total.plus(amounts)
+    return total
+
+
+class Limited(NamedTuple):
+    """A group with limits of its own."""
+
+    consumer: str
+    limits: Mapping[str, Amounts]
+    """By the number of a disk; infinite where there is none."""
+
+
+class OwnLimits:
+    """The last readings of groups with limits of their own."""
+
+    def __init__(self) -> None:
+        """Start without a reading."""
+        self._readings: deque[tuple[float, Counted]] = deque(maxlen=_MOST_READINGS)
+
+    def after(
+        self,
+        now_s: float,
+        counted: Counted,
+        limited: Mapping[int, Limited],
+        devices: Mapping[str, str],
+    ) -> tuple[OwnLimit, ...]:
+        """Return the limits at which groups have been for HELD_S until now.
+
+        `devices` are the names of the disks by their numbers.
+        """
+        last = {group: counted[group] for group in limited if group in counted}
+        self._readings.append((now_s, last))
+        while len(self._readings) > 1 and self._readings[1][0] <= now_s - HELD_S:
+            self._readings.popleft()
+        begin_s, first = self._readings[0]
+        if now_s - begin_s < HELD_S:
+            return ()
+        return tuple(
+            OwnLimit(devices[number], each.consumer, kind, limit)
+            for group, each in limited.items()
+            if group in first and group in last
+            for number, limits in each.limits.items()
+            if number in devices
+            for kind, limit, rate in zip(
+                KINDS,
+                limits,
+                _rates(first[group], last[group], number, now_s - begin_s),
+                strict=True,
+            )
+            if 0 < limit < inf and abs(rate - limit) <= TOLERANCE * limit
+        )
+
+    def clear(self) -> None:
+        """Forget all readings: the next has none before it."""
+        self._readings.clear()
+
+
+def _rates(
+    first: Mapping[str, Amounts], last: Mapping[str, Amounts], number: str, seconds: float
+) -> Sequence[float]:
+    grown = last.get(number, NOTHING).minus(first.get(number, NOTHING))
+    return [each / seconds for each in grown]

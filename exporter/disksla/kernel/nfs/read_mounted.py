@@ -1,0 +1,89 @@
+"""Reads the mount table, and what efs-utils and aznfs leave beside it.
+
+Nothing is looked up on a mount itself: a server that does not answer would stop the reader.
+"""
+
+from pathlib import Path
+
+from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.state_file import read_content
+from disksla.kernel.nfs.identify import (
+    Clues,
+    EfsState,
+    FileStorage,
+    is_of_network,
+    is_proxied,
+    mounted_storages,
+    parse_efs_state,
+    parse_fstab,
+    parse_implementations,
+    parse_stunnel_names,
+)
+from disksla.kernel.procfs import parse_mountinfo
+
+_EFS = Path("run/efs")
+_AZNFS = Path("etc/stunnel/microsoft/aznfs/nfsv4_fileShare")
+_MOST_FILES = 1000
+
+
+def read_file_storages(
+    roots: Roots, provider: str | None
+) -> tuple[tuple[FileStorage, ...], tuple[str, ...]]:
+    """Return the file storages that are mounted, and why some are not known.
+
+    `provider` is that of the machine. Raise OSError if there is no mount table.
+    """
+    table = roots.mountinfo
+    mounts = parse_mountinfo(table.read_bytes().decode(errors="surrogateescape"))
+    if not any(map(is_of_network, mounts)):
+        return (), ()
+    # Without this file, servers of NetApp are not recognized.
+    stats = _text(table.with_name("mountstats"), [])
+    clues = Clues(provider, implementations=parse_implementations(stats))
+    errors: list[str] = []
+    if any(map(is_proxied, mounts)):
+        clues = clues._replace(
+            efs_by_port=_efs_states(roots.rootfs / _EFS, errors),
+            efs_by_mount_point=parse_fstab(_text(roots.rootfs / "etc/fstab", errors)),
+            azure_accounts=parse_stunnel_names(_names(roots.rootfs / _AZNFS, errors)),
+        )
+    storages = mounted_storages(mounts, clues)
+    proxied = {mount.mount_point for mount in mounts if is_proxied(mount)}
+    unknown = [each for each in storages if each.mount_point in proxied and each.service is None]
+    return storages, tuple(
+        f"the file storage at {each.mount_point} is not known: {error}; permit to read it"
+        for each in unknown
+        for error in errors
+    )
+
+
+def _efs_states(directory: Path, errors: list[str]) -> dict[int, EfsState]:
+    states: dict[int, EfsState] = {}
+    for name in _names(directory, errors):
+        if name.startswith("fs-") and not name.endswith("+"):  # a directory of certificates
+            states |= parse_efs_state(name, _text(directory / name, errors).encode())
+    return states
+
+
+def _names(directory: Path, errors: list[str]) -> list[str]:
+    try:
+        return sorted(path.name for path in directory.iterdir())[:_MOST_FILES]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        errors.append(f"cannot read {directory}: {error.strerror}")
+        return []
+
+
+def _text(path: Path, errors: list[str]) -> str:
+    """Return the text of a file; nothing of one that is absent or cannot be read."""
+    try:
+        return read_content(path).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        errors.append(f"cannot read {path}: {error.strerror}")
+    except DiskslaError as error:
+        errors.append(f"cannot read {path}: {error}")
+    return ""

@@ -1,0 +1,183 @@
+"""/proc/diskstats: parse its lines into counters, and compute differences of counters.
+
+Format: Documentation/admin-guide/iostats.rst and Documentation/ABI/testing/procfs-diskstats.
+Counters are separated by one space. A line has 14 fields before Linux 4.18, 18 with discards
+(4.18), 20 with flushes (5.5), 7 for partitions of 2.6 kernels, and 17 under some versions of
+lxcfs. Counters that the kernel does not print are None; fields after the 20th are ignored.
+"""
+
+import re
+from collections.abc import Iterable
+from operator import lt
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from disksla.base.errors import DiskslaError
+
+SECTOR_BYTES = 512
+"""Size of a sector in /proc/diskstats, independent of the block size of the disk."""
+
+LINE_HEAD = re.compile(r"\s*(\d+)\s+(\d+)\s+(\S+)\s")
+"""Start of every line: major number, minor number and kernel name."""
+
+
+class Counters(NamedTuple):
+    """The counters of one line, in the units of the kernel so that sums stay exact.
+
+    Requests are counted after merging. Requests, sectors and their milliseconds are added when a
+    request completes, so during a stall they do not move. Times are measured in nanoseconds and
+    truncated to milliseconds.
+    """
+
+    reads: int | None
+    """Reads completed."""
+    reads_merged: int | None
+    """Reads merged into an adjacent request."""
+    read_sectors: int | None
+    read_ms: int | None
+    """Milliseconds spent by all reads, queueing included."""
+    writes: int | None
+    """Writes completed. On a disk with a volatile write cache, empty flushes are among them."""
+    writes_merged: int | None
+    written_sectors: int | None
+    write_ms: int | None
+    """Milliseconds spent by all writes, queueing included."""
+    busy_ms: int | None
+    """Milliseconds with at least one request in flight (io_ticks), in steps of a jiffy."""
+    queue_ms: int | None
+    """Milliseconds spent by all requests (time_in_queue)."""
+    discards: int | None
+    discards_merged: int | None
+    discarded_sectors: int | None
+    discard_ms: int | None
+    flushes: int | None
+    """Flushes completed; concurrent ones count once. Not counted for partitions."""
+    flush_ms: int | None
+
+
+CounterValues = tuple[int | None, ...]
+"""The counters of one line in the order of `Counters`. Counters that the kernel does not print are
+missing at the end, or None."""
+
+
+class DiskstatsLine(NamedTuple):
+    """The fields of a line after the device name."""
+
+    reading: CounterValues
+    inflight: int | None
+    """Requests in flight: a level, not a counter. On some kernels (measured on 6.12 and 6.18, not
+    on 6.1) the line of a whole disk leaves out requests sent to its partitions."""
+
+
+class MalformedLineError(DiskslaError):
+    """A line does not have the format of /proc/diskstats; the message quotes it."""
+
+
+_HEAD_FIELDS = 3
+_OLD_PARTITION_COUNTERS = 4
+_MIN_COUNTERS = 11
+_MAX_COUNTERS = 17
+_INFLIGHT_INDEX = 8
+_COUNTER_LIMIT = 2**64
+LEAST_NEGATIVE = 2**31
+"""From here on, a number of requests in flight is one below zero without its sign, as some kernels
+before 4.15 print it."""
+_decode = msgspec.json.Decoder(list[Annotated[int, msgspec.Meta(ge=0)]]).decode
+"""Decodes counters as a JSON array, which takes a third of the time of `int` for each."""
+
+
+def parse_line(line: str) -> DiskstatsLine:
+    """Parse one line of /proc/diskstats.
+
+    Raise MalformedLineError if the number of fields is not one that a kernel prints, or if a
+    field is not a number from 0 to 2^64 - 1.
+    """
+    counters = "".join(line.split(maxsplit=_HEAD_FIELDS)[_HEAD_FIELDS:])
+    try:
+        numbers = _decode(f"[{counters.replace(' ', ',')}]")[:_MAX_COUNTERS]
+    except msgspec.DecodeError:
+        raise _not_counters(line) from None
+    if len(numbers) < _MIN_COUNTERS and len(numbers) != _OLD_PARTITION_COUNTERS:
+        raise MalformedLineError(
+            f"found {len(line.split())} fields in {line[:120]!r}; expected 14 or more"
+        )
+    if max(numbers) >= _COUNTER_LIMIT:
+        raise _not_counters(line)
+    if len(numbers) == _OLD_PARTITION_COUNTERS:
+        reads, read_sectors, writes, written_sectors = numbers
+        return DiskstatsLine(
+            (reads, None, read_sectors, None, writes, None, written_sectors, None), None
+        )
+    inflight = numbers.pop(_INFLIGHT_INDEX)
+    return DiskstatsLine(tuple(numbers), inflight if inflight < LEAST_NEGATIVE else 0)
+
+
+def together(lines: Iterable[DiskstatsLine]) -> DiskstatsLine:
+    """Return the counters of several paths of one disk as its own."""
+    first, *others = lines
+    reading: CounterValues = first.reading
+    inflight = first.inflight or 0
+    for other in others:
+        pairs = zip(reading, other.reading, strict=False)
+        reading = tuple((one or 0) + (more or 0) for one, more in pairs)
+        inflight += other.inflight or 0
+    return DiskstatsLine(reading, inflight)
+
+
+def _not_counters(line: str) -> MalformedLineError:
+    return MalformedLineError(f"found {line[:120]!r}; expected counters from 0 to 2^64 - 1")
+
+
+_ABSENT: tuple[None, ...] = (None,) * len(Counters._fields)
+_WRAP = 2**32
+_MAX_RISE_OVER_WRAP = 2**31
+
+
+def has_decreased(before: CounterValues, after: CounterValues) -> bool:
+    """Return whether any counter is lower than before, or counters were added or removed."""
+    if len(before) != len(after):
+        return True
+    try:
+        return True in map(lt, after, before)  # type: ignore[arg-type]  # None raises TypeError
+    except TypeError:  # some are None, as for partitions of 2.6 kernels
+        return any(_rise(old, new) < 0 for old, new in zip(before, after, strict=True))
+
+
+def unwrap(before: CounterValues, after: CounterValues) -> CounterValues | None:
+    """Return `before` with wrapped counters lowered by 2^32, so that `after - before` is right.
+
+    Return None if the counters were reset. Millisecond counters have 32 bits on every kernel, and
+    all counters have on 32-bit kernels. A counter that decreased has wrapped if it was below
+    2^32, if it increased by less than 2^31 modulo 2^32, and if other counters did not decrease
+    with it: a reset lowers every counter that was not 0.
+    """
+    if len(before) != len(after):
+        return None
+    counters = list(before)
+    decreased = [index for index, old in enumerate(before) if _rise(old, after[index]) < 0]
+    if len(decreased) == sum(1 for old in before if old):
+        return None
+    for index in decreased:
+        old = before[index] or 0
+        if old >= _WRAP or _rise(old, after[index]) + _WRAP >= _MAX_RISE_OVER_WRAP:
+            return None
+        counters[index] = old - _WRAP
+    return tuple(counters)
+
+
+def difference(after: CounterValues, before: CounterValues) -> CounterValues:
+    """Return `after - before` for each counter; None where either is None."""
+    return tuple(
+        None if old is None or new is None else new - old
+        for old, new in zip(before, after, strict=True)
+    )
+
+
+def to_counters(reading: CounterValues) -> Counters:
+    """Return the counters as a record, None for those that are missing."""
+    return Counters._make((*reading, *_ABSENT[len(reading) :]))
+
+
+def _rise(old: int | None, new: int | None) -> int:
+    return 0 if old is None or new is None else new - old

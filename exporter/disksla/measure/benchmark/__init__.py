@@ -1,0 +1,6 @@
+"""Benchmarks at full speed: the workload matrix of a disk (`sweep`), its medium (`identify`)."""
+
+from disksla.measure.benchmark.identify import IdentifiedMedium, identify
+from disksla.measure.benchmark.identify_evidence import Evidence
+from disksla.measure.benchmark.sweep_journal import SweepHeader
+from disksla.measure.benchmark.sweep_matrix import SweepPlan, SweepRow

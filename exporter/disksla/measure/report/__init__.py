@@ -1,0 +1,7 @@
+"""Proof for the provider: the compliance of disks in a period, from the series of Prometheus."""
+
+from disksla.measure.report.compliance_text import report_text
+from disksla.measure.report.disk_report import ReportCriteria, disk_report, report_of
+from disksla.measure.report.document import Report
+from disksla.measure.report.gather import read_history
+from disksla.measure.report.report_csv import report_csv

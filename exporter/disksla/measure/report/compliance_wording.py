@@ -1,0 +1,393 @@
+"""Wording that text and page share."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from disksla.base.units import (
+    format_bandwidth,
+    format_count,
+    format_duration,
+    format_listed_bandwidth,
+    format_size,
+)
+from disksla.measure.prometheus import Period
+from disksla.measure.report.document import (
+    Allowance,
+    ConsumerEvidence,
+    CreditsEvidence,
+    DiskReport,
+    Gap,
+    GivenService,
+    Incident,
+    Part,
+    PeriodTotals,
+    ProbeEvidence,
+    Report,
+    ThrottledSpan,
+    Uptime,
+    Verification,
+)
+from disksla.promise.catalogue import UNKNOWN_TERMS, Conditions, Rates
+from disksla.promise.configuration import CUSTOM_TERMS
+
+_RULE = (
+    "Tested is the time in which the load reached the promise: verdicts met, below and stalled,"
+    " and throttled at a limit of the disk. Time at a limit of the machine, or at an unknown"
+    " limit, counts neither for nor against the disk. Compliance is the share of the tested time"
+    " that was neither below nor stalled. A window of 100 ms is below its promise only if requests"
+    " waited, no limit of the machine explains it, and either the queue was deep enough for the"
+    " promise to apply or a limiter was seen at a lower rate."
+)
+_COUNTING = (
+    "Seconds are differences of the daemon's counters between two scrapes, counted at the later"
+    " one and never extrapolated. Time that was not assessed counts neither for nor against."
+    " An incident is a time with seconds below or stalled, whose breaks are shorter than 10 min;"
+    " it starts and ends at scrapes."
+)
+NOTES = (_RULE, _COUNTING)
+_EMPTY_S = 1e-3
+_Span = TypeVar("_Span", Incident, ThrottledSpan)
+
+
+def period_of(report: Report) -> Period:
+    """Return the period of a report."""
+    return Period(report.start_timestamp_s, report.end_timestamp_s, report.utc_offset_s)
+
+
+def period_text(report: Report) -> str:
+    """Return the two moments and the zone; dates only where both are midnight."""
+    period = period_of(report)
+    ends = [period.text(report.start_timestamp_s), period.text(report.end_timestamp_s)]
+    if all(end.endswith(" 00:00:00") for end in ends):
+        ends = [end.removesuffix(" 00:00:00") for end in ends]
+    return f"{ends[0]} to {ends[1]} {period.zone}"
+
+
+def summary_text(report: Report) -> str:
+    """Return how many disks comply, and the compliance of all together."""
+    number = len(report.disks)
+    failed = sum(disk.is_compliant is False for disk in report.disks)
+    tested = sum(disk.is_compliant is not None for disk in report.disks)
+    disks = f"{number} disk{'' if number == 1 else 's'}"
+    return (
+        f"{disks}, {tested} tested, {failed} not compliant; compliance"
+        f" {compliance_text(report.totals)}, {seconds_text(report.totals.noncompliant_s)} below"
+        " or stalled"
+    )
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration with its two largest units: '4.2 s', '3 min 05 s', '7 h 02 min'."""
+    if seconds < 60:  # noqa: PLR2004 -- a minute
+        return f"{round(seconds, 1):g} s"
+    minutes, rest_s = divmod(round(seconds), 60)
+    if minutes < 60:  # noqa: PLR2004 -- an hour
+        return f"{minutes} min {rest_s:02} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes:02} min"
+
+
+def share_text(ratio: float | None) -> str:
+    """Return a share in percent, rounded down, so that only all of it is 100 %."""
+    if ratio is None:
+        return "not tested"
+    return f"{int(ratio * 100_000 + 1e-6) / 1000:g} %"
+
+
+def verdict_text(of: DiskReport | Report) -> str:
+    """Return the outcome in words."""
+    return {True: "COMPLIANT", False: "NOT COMPLIANT", None: "NOT TESTED"}[of.is_compliant]
+
+
+def terms_text(disk: DiskReport) -> str:
+    """Return what the disk was sold as, with its size."""
+    facts = disk.facts
+    size = "" if facts.size_bytes is None else f", {format_size(facts.size_bytes)}"
+    return f"{facts.terms or 'unknown type'}{size}"
+
+
+def identity(disk: DiskReport) -> str:
+    """Return serial, volume, mount points and machine type."""
+    facts = disk.facts
+    volume = _EBS_SERIAL.fullmatch(disk.serial)
+    parts = [f"serial {disk.serial}" if disk.serial else ""]
+    parts += [f"volume vol-{volume[1]}"] if volume else []
+    parts += disk.mount_points
+    parts.append(f"machine {facts.machine_type}" if facts.machine_type else "")
+    others = {name: value for name, value in disk.labels.items() if name not in _SHOWN}
+    parts += [f"{name} {value}" for name, value in others.items()]
+    return ", ".join(filter(None, parts))
+
+
+_EBS_SERIAL = re.compile("vol([0-9a-f]+)")
+"""Serial number of a volume of EBS: its id without the dash."""
+_SHOWN = {"instance", "device", "job"}
+
+
+def compliance_text(totals: PeriodTotals) -> str:
+    """Return the compliance with the time that it is of."""
+    if totals.compliance_ratio is None:
+        return f"not tested in {seconds_text(totals.assessed_s)}"
+    return f"{share_text(totals.compliance_ratio)} of {seconds_text(totals.proven_s)} tested"
+
+
+def disk_compliance_text(disk: DiskReport) -> str:
+    """Return the compliance of a disk with its objective."""
+    return (
+        f"{compliance_text(disk.totals)}, {seconds_text(disk.totals.noncompliant_s)} below or"
+        f" stalled (objective {share_text(disk.objective_share)})"
+    )
+
+
+def rates_text(rates: Rates, latency_s: float | None = None) -> str:
+    """Return promised rates in one line, those of reads and writes apart where they differ."""
+    return ", ".join(_rates(rates, latency_s)) or "nothing"
+
+
+def _rates(rates: Rates, latency_s: float | None) -> Iterator[str]:
+    pairs = (
+        (rates.read_iops, rates.write_iops, lambda rate: f"{format_count(rate)} IOPS"),
+        (rates.read_bytes_per_second, rates.write_bytes_per_second, format_listed_bandwidth),
+    )
+    for read, write, shown in pairs:
+        if read is not None and read == write:
+            yield shown(read)
+        else:
+            yield from (f"{shown(read)} for reads",) if read is not None else ()
+            yield from (f"{shown(write)} for writes",) if write is not None else ()
+    if latency_s is not None:
+        yield f"latency {format_duration(latency_s)}"
+
+
+def given_facts(given: GivenService) -> list[str]:
+    """Return what a disk did: rates, queue, latency, size of requests and load."""
+    parts = [
+        f"{format_count(given.read_iops)} reads/s",
+        f"{format_count(given.write_iops)} writes/s",
+        format_bandwidth(given.read_bytes_per_second + given.write_bytes_per_second),
+        f"{given.queue_depth:.1f} in flight",
+    ]
+    if given.latency_s is not None and given.request_bytes is not None:
+        parts.append(f"latency {format_duration(given.latency_s)}")
+        parts.append(f"requests of {format_size(given.request_bytes)}")
+    if given.load_ratio is not None:
+        parts.append(f"load {given.load_ratio:.0%} of the limit")
+    return parts
+
+
+_SOURCES = {
+    "configuration": "the configuration of disksla",
+    "file": "a file in terms.d",
+    "api": "the API of the provider",
+    "metadata": "the metadata service of the provider",
+}
+_UNLISTED = {
+    CUSTOM_TERMS: "the limits are written out in the configuration of disksla",
+    UNKNOWN_TERMS: "nothing says what the disk was sold as",
+    "": "nothing says what the disk was sold as",
+}
+
+
+def promise_sources(part: Part, period: Period) -> Iterator[str]:
+    """Yield who says what the disk is, and where its promise is written."""
+    source = part.facts.terms_source
+    if source and source != "none":
+        as_of_s = part.terms_timestamp_s
+        as_of = "" if as_of_s is None else f", as of {period.text(as_of_s)}"
+        yield f"who says what the disk is: {_SOURCES.get(source, source)}{as_of}"
+    for page in part.sources:
+        yield f"{page.url} ({page.date})"
+    if part.title is not None and part.confidence != "high":
+        yield f"confidence in the row of the catalogue: {part.confidence}"
+    if part.title is None:
+        yield _UNLISTED.get(part.facts.terms, "not a type of the catalogue of this version")
+
+
+def conditions_text(part: Part) -> str:
+    """Return the requests for which the promise holds; '' where the provider states none."""
+    named = (("IOPS", part.iops_conditions), ("bandwidth", part.bandwidth_conditions))
+    return "; ".join(f"{name} for {_conditions(each)}" for name, each in named if each is not None)
+
+
+def _conditions(conditions: Conditions) -> str:
+    size = f"requests of {format_size(conditions.request_bytes)}"
+    depth = conditions.queue_depth
+    return size if depth is None else f"{size}, {depth} in flight"
+
+
+def throttled_text(totals: PeriodTotals) -> str:
+    """Return the throttled time by limit, and the iowait that came with it."""
+    by_limit = {limit: each for limit, each in totals.throttled_seconds.items() if each}
+    if not by_limit:
+        return "not throttled"
+    parts = ", ".join(
+        f"{limit_text(limit)} {seconds_text(seconds)}" for limit, seconds in by_limit.items()
+    )
+    if totals.throttled_iowait_s is None:
+        return parts
+    return f"{parts}; iowait meanwhile {seconds_text(totals.throttled_iowait_s)} of CPU time"
+
+
+def consumers_text(consumers: Iterable[ConsumerEvidence]) -> str:
+    """Return who used a disk while it was throttled or busy."""
+    parts = []
+    for unit in ("requests", "bytes"):
+        shares = [(getattr(each, f"{unit}_ratio") or 0.0, each.consumer) for each in consumers]
+        ordered = sorted(shares, key=lambda each: (-each[0], each[1]))
+        named = [f"{100 * share:.0f} % {consumer}" for share, consumer in ordered if share]
+        if named:
+            parts.append(f"by {unit} {', '.join(named)}")
+    return f"used while throttled or busy: {'; '.join(parts)}"
+
+
+def slow_text(totals: PeriodTotals) -> str:
+    """Return how long requests took longer than they should; '' if not, or if it is not known."""
+    words = {"promise": "above the promised latency", "usual": "far above the usual latency"}
+    parts = [
+        f"{words.get(than, than)} {seconds_text(seconds)}"
+        for than, seconds in totals.slow_seconds.items()
+        if seconds
+    ]
+    return ", ".join(parts)
+
+
+def limit_text(limit: str) -> str:
+    """Return a limit in words."""
+    return {
+        "iops": "at the IOPS you bought",
+        "bandwidth": "at the bandwidth you bought",
+        "machine_iops": "at the IOPS of the machine",
+        "machine_bandwidth": "at the bandwidth of the machine",
+        "unknown": "at an unknown limit (not tested)",
+    }.get(limit, limit)
+
+
+def gap_text(gap: Gap, period: Period) -> str:
+    """Return a gap in one line."""
+    return (
+        f"{period.text(gap.start_timestamp_s)} to {period.text(gap.end_timestamp_s)}:"
+        f" {seconds_text(gap.unassessed_s)}, {gap.reason}"
+    )
+
+
+def sampling_gaps_text(disk: DiskReport) -> str:
+    """Return the gaps that the daemon counted; '' if there are none."""
+    counts = ", ".join(f"{count} {reason}" for reason, count in disk.sampling_gaps.items())
+    return f"gaps that the daemon counted on this host: {counts}" if counts else ""
+
+
+def incident_times(incident: Incident, period: Period) -> str:
+    """Return start and end; the date of the end only if it is another one."""
+    start, end = (
+        period.text(each) for each in (incident.start_timestamp_s, incident.end_timestamp_s)
+    )
+    return f"{start} to {end.removeprefix(start[:11])}"
+
+
+def incident_seconds(incident: Incident) -> list[str]:
+    """Return how long the disk was below its promise, and how long stalled."""
+    parts = (("less than promised", incident.below_s), ("stalled", incident.stalled_s))
+    return [f"{name} {seconds_text(each)}" for name, each in parts if each >= _EMPTY_S]
+
+
+def probes_text(evidence: ProbeEvidence) -> str:
+    """Return what probes measured around an incident."""
+    windows = (("before", evidence.before), ("during", evidence.during), ("after", evidence.after))
+    parts = ", ".join(
+        f"{name} {format_duration(each.mean_s)} ({each.requests} requests)"
+        for name, each in windows
+        if each is not None
+    )
+    return f"{evidence.kind}: {parts}"
+
+
+def verification_text(verification: Verification, period: Period) -> str:
+    """Return a verification in one line."""
+    failed = [each for each in verification.tests if each.passed is False]
+    judged = [each for each in verification.tests if each.passed is not None]
+    passed = len(judged) - len(failed)
+    worse = ", ".join(_failed_test(each.test, each.ratio) for each in failed)
+    return (
+        f"{period.text(verification.timestamp_s)}: {passed} of {len(judged)} tests passed"
+        f"{f'; failed: {worse}' if worse else ''}"
+    )
+
+
+def _failed_test(test: str, ratio: float | None) -> str:
+    return test if ratio is None else f"{test} ({ratio:.0%} of the promise)"
+
+
+def credits_text(level: CreditsEvidence, period: Period) -> str:
+    """Return the burst credits in one line."""
+    capacity = level.capacity_credits
+
+    def share(amount: float) -> str:
+        return f"{amount / capacity:.0%}" if capacity else format_count(amount)
+
+    empty = f"; used up for {seconds_text(level.empty_s)}" if level.empty_s else ""
+    return (
+        f"{level.resource}: lowest {share(level.lowest_credits)}"
+        f" (between {share(level.lowest_lower_bound_credits)}"
+        f" and {share(level.lowest_upper_bound_credits)})"
+        f" at {period.text(level.lowest_timestamp_s)}, last {share(level.last_credits)}{empty}"
+    )
+
+
+def _allowance_text(allowance: Allowance) -> str:
+    """Return the arithmetic of the share of the time for which rates are stated."""
+    share = f"{100 * allowance.promised_time_share:.6g} %"
+    outcome = "exceeded" if allowance.is_exceeded else "not exceeded"
+    return (
+        f"the provider states the rates for {share} of the time: it allows"
+        f" {seconds_text(allowance.allowed_s)} of the period below them; found"
+        f" {seconds_text(allowance.noncompliant_s)}: {outcome}"
+    )
+
+
+def uptime_text(uptime: Uptime) -> Iterator[str]:
+    """Yield the provider's agreement and its arithmetic."""
+    yield f"{uptime.title}, {uptime.url} ({uptime.date}). {uptime.says}"
+    if uptime.stalled_s is not None:
+        yield (
+            f"with stalled time as downtime: {seconds_text(uptime.stalled_s)} stalled, uptime"
+            f" {share_text(uptime.uptime_ratio)} (objective {share_text(uptime.objective_ratio)});"
+            f" {_credit(uptime)}"
+        )
+
+
+def _credit(uptime: Uptime) -> str:
+    if uptime.credit_ratio is None:
+        return "its service credits are not known here"
+    if not uptime.credit_ratio:
+        return "no service credit"
+    return f"service credit {uptime.credit_ratio:.0%}"
+
+
+def agreement_texts(disk: DiskReport) -> Iterator[str]:
+    """Yield what the provider allows itself and agrees to, and what of that is not published."""
+    if disk.allowance is not None:
+        yield _allowance_text(disk.allowance)
+    if disk.uptime is not None:
+        yield from uptime_text(disk.uptime)
+    if disk.allowance is None:
+        yield "the catalogue has no share of the time for which the provider states these rates"
+    if disk.uptime is None:
+        yield "no service level agreement of this provider about disks is known"
+
+
+def largest(spans: Iterable[_Span], seconds: Callable[[_Span], float], most: int) -> list[_Span]:
+    """Return those with the most seconds, in the order of time."""
+    by_length = sorted(spans, key=lambda each: (-seconds(each), each.start_timestamp_s))
+    return sorted(by_length[:most], key=lambda each: each.start_timestamp_s)
+
+
+def described(report: Report, most: int) -> list[tuple[int, DiskReport]]:
+    """Return the disks that are described one by one, with their numbers.
+
+    Of more than `most`, these are only those that do not comply.
+    """
+    numbered = list(enumerate(report.disks, 1))
+    if len(numbered) <= most:
+        return numbered
+    return [(number, disk) for number, disk in numbered if disk.is_compliant is False]

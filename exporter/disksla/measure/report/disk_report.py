@@ -1,0 +1,198 @@
+"""The report of one disk, and that of all selected disks, from what a server has of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from disksla.measure.prometheus import DiskName, Facts, Period, Series, Step, within
+from disksla.measure.report.document import (
+    CataloguePage,
+    DiskReport,
+    Incident,
+    Part,
+    PeriodTotals,
+    Report,
+    Slice,
+)
+from disksla.measure.report.evidence import (
+    ProbeStep,
+    consumers_of,
+    credits_of,
+    probe_steps,
+    probes_around,
+    sampling_gaps,
+    terms_refreshed,
+    verifications,
+)
+from disksla.measure.report.published_sla import allowance, uptime
+from disksla.measure.report.span import gaps, incident_spans, throttled_spans, worst_steps
+from disksla.measure.report.step_totals import given_of, sum_of, totals_of
+from disksla.promise.catalogue import Catalog
+
+FORMAT = 1
+
+
+class DiskSeries(NamedTuple):
+    """What a server has of one disk in a period, and some minutes before."""
+
+    name: DiskName
+    mount_points: tuple[str, ...]
+    steps: Sequence[Step]
+    """In order of time."""
+    evidence: Sequence[Series]
+    verification: Sequence[Series]
+    daemon: Sequence[Series]
+
+
+class ReportCriteria(NamedTuple):
+    """What all disks are reported by."""
+
+    period: Period
+    catalog: Catalog
+    objective_share: float | None = None
+    """None for the share of the time for which the provider states the rates, or all of it."""
+
+
+def disk_report(history: DiskSeries, basis: ReportCriteria) -> DiskReport:
+    """Return the report of a disk."""
+    period = basis.period
+    steps = [
+        step
+        for step in within(history.steps, period.start_timestamp_s, period.end_timestamp_s)
+        if step.facts.serial == history.name.serial
+    ]
+    totals = totals_of(steps, period.seconds)
+    parts = _parts(steps, basis.catalog, history.daemon)
+    last = parts[-1] if parts else None
+    share = None if last is None else last.promised_time_share
+    objective = basis.objective_share or share or 1.0
+    provider = "" if last is None else last.facts.provider
+    incidents = _incidents(steps, parts, history)
+    return DiskReport(
+        labels=dict(history.name.labels),
+        serial=history.name.serial,
+        mount_points=history.mount_points,
+        objective_share=objective,
+        is_compliant=_is_compliant(totals, objective),
+        totals=totals,
+        parts=parts,
+        incidents=incidents,
+        throttled_spans=throttled_spans(steps),
+        gaps=gaps(steps, period.start_timestamp_s, period.end_timestamp_s),
+        sampling_gaps=sampling_gaps(history.daemon),
+        credits=credits_of(history.evidence),
+        verifications=verifications(history.verification),
+        allowance=allowance(share, totals.noncompliant_s, period.seconds),
+        uptime=uptime(provider, totals.verdict_seconds["stalled"], period.seconds),
+        slices=_slices(steps, incidents, period),
+        consumers=consumers_of(history.evidence),
+    )
+
+
+def report_of(
+    disks: Iterable[DiskReport], period: Period, selection: Sequence[str], version: str
+) -> Report:
+    """Return the report of all disks: those that do not comply first, the worst of them first."""
+    in_order = tuple(sorted(disks, key=_order))
+    tested = [disk.is_compliant for disk in in_order if disk.is_compliant is not None]
+    return Report(
+        disksla_report=FORMAT,
+        disksla_version=version,
+        start_timestamp_s=period.start_timestamp_s,
+        end_timestamp_s=period.end_timestamp_s,
+        utc_offset_s=period.utc_offset_s,
+        selection=tuple(selection),
+        is_compliant=all(tested) if tested else None,
+        totals=sum_of([disk.totals for disk in in_order]),
+        disks=in_order,
+    )
+
+
+def _order(disk: DiskReport) -> tuple[object, ...]:
+    """Return the place of a disk: not compliant, compliant, not tested; then by its name."""
+    ratio = disk.totals.compliance_ratio
+    place = (False, True, None).index(disk.is_compliant)
+    return place, 1.0 if ratio is None else ratio, sorted(disk.labels.items()), disk.serial
+
+
+def _is_compliant(totals: PeriodTotals, objective_share: float) -> bool | None:
+    ratio = totals.compliance_ratio
+    return None if ratio is None else ratio >= objective_share
+
+
+def _parts(steps: Sequence[Step], catalog: Catalog, daemon: Sequence[Series]) -> tuple[Part, ...]:
+    """Return the times in which the facts were the same."""
+    groups = groupby(steps, key=lambda step: step.facts)
+    return tuple(_part(facts, list(group), catalog, daemon) for facts, group in groups)
+
+
+def _part(facts: Facts, steps: Sequence[Step], catalog: Catalog, daemon: Sequence[Series]) -> Part:
+    start_s, end_s = steps[0].start_s, steps[-1].end_s
+    part = Part(
+        start_s,
+        end_s,
+        facts,
+        totals_of(steps, end_s - start_s),
+        terms_refreshed(daemon, facts.terms_source, end_s),
+    )
+    terms = catalog.find(facts.terms)
+    if terms is None:
+        return part
+    return replace(
+        part,
+        title=terms.title,
+        sources=tuple(CataloguePage(page.url, page.date.isoformat()) for page in terms.sources),
+        confidence=terms.confidence,
+        iops_conditions=terms.iops_conditions,
+        bandwidth_conditions=terms.bandwidth_conditions,
+        promised_time_share=terms.promised_time_share,
+    )
+
+
+def _incidents(
+    steps: Sequence[Step], parts: Sequence[Part], history: DiskSeries
+) -> tuple[Incident, ...]:
+    probes = probe_steps(history.evidence)
+    verified = [each.timestamp_s for each in verifications(history.verification)]
+    return tuple(_incident(span, parts, probes, verified) for span in incident_spans(steps))
+
+
+def _incident(
+    span: Sequence[Step],
+    parts: Sequence[Part],
+    probes: Mapping[str, Sequence[ProbeStep]],
+    verified: Iterable[float],
+) -> Incident:
+    start_s, end_s = span[0].start_s, span[-1].end_s
+    totals = totals_of(span, end_s - start_s)
+    facts = span[-1].facts
+    return Incident(
+        start_timestamp_s=start_s,
+        end_timestamp_s=end_s,
+        below_s=totals.verdict_seconds["below"],
+        stalled_s=totals.verdict_seconds["stalled"],
+        proven_s=totals.proven_s,
+        throttled_s=totals.verdict_seconds["throttled"],
+        given=given_of(worst_steps(span)),
+        promised=facts.promised,
+        promised_latency_s=facts.promised_latency_s,
+        part=next(number for number, part in enumerate(parts, 1) if part.end_timestamp_s >= end_s),
+        probes=probes_around(probes, start_s, end_s),
+        verification_timestamp_s=max((each for each in verified if each <= start_s), default=None),
+    )
+
+
+def _slices(
+    steps: Sequence[Step], incidents: Sequence[Incident], period: Period
+) -> tuple[Slice, ...]:
+    seconds = period.slices()
+    by_start: dict[str, list[Step]] = {start: [] for start in seconds}
+    for step in steps:
+        by_start[period.slice_of(step.end_s)].append(step)
+    ended = [period.slice_of(incident.end_timestamp_s) for incident in incidents]
+    return tuple(
+        Slice(start, ended.count(start), totals_of(inside, seconds[start]))
+        for start, inside in by_start.items()
+    )

@@ -1,0 +1,180 @@
+"""Judge a verification: compare measurements with requirements, and build the report."""
+
+import msgspec
+
+from disksla import VERSION
+from disksla.base.units import format_count
+from disksla.kernel.disks import Disk, disk_key
+from disksla.measure.verification.measurement import Measurement
+from disksla.measure.verification.preconditions import Violation
+from disksla.measure.verification.report import (
+    MeasuredLevel,
+    SuiteTestResult,
+    SuiteTestVerdict,
+    Target,
+    VerificationReport,
+    report_verdict,
+    summarize,
+)
+from disksla.measure.verification.suites import Requirement, Suite, SuiteTest, Unit
+from disksla.promise.catalogue import Assignment
+from disksla.verdict.throttling import Verdict
+
+_FIELDS: dict[Unit, str] = {
+    "iops": "iops",
+    "bytes_per_second": "bytes_per_second",
+    "seconds": "mean_latency_s",
+}
+"""Of a DirectionResult."""
+
+
+def judge_test(
+    test: SuiteTest,
+    measurement: Measurement,
+    tolerance_ratio: float,
+    *,
+    is_throttled_at_base: bool = False,
+    other_share: float | None = None,
+    window_seconds: dict[Verdict, float] | None = None,
+) -> SuiteTestResult:
+    """Compare a measurement with the requirement of its test.
+
+    A rate passes if it is at least `required` less the tolerance, a latency if its mean is at most
+    `required` plus the tolerance. `is_throttled_at_base` means that the limiter throttled the disk
+    at its baseline by the end of the test.
+    """
+    requirement = test.requirement
+    if requirement is None:
+        return without_measurement(test, "skipped", test.skip_reason)
+    measured = getattr(measurement.measured, _FIELDS[requirement.unit])
+    ratio = _ratio(requirement, measured)
+    required_ratio = requirement.required / requirement.promised
+    passed = ratio >= required_ratio * (1 - tolerance_ratio)
+    verdict: SuiteTestVerdict = "pass" if passed else "fail"
+    if not requirement.is_binding:
+        verdict = "shown"
+    return msgspec.structs.replace(
+        without_measurement(
+            test, verdict, _reason(test, requirement, measurement, tolerance_ratio, verdict)
+        ),
+        burst=requirement.burst,
+        measured=measured,
+        ratio=ratio,
+        required_ratio=required_ratio,
+        level=_level(
+            requirement, measured, tolerance_ratio, is_throttled_at_base=is_throttled_at_base
+        ),
+        iops=measurement.measured.iops,
+        bytes_per_second=measurement.measured.bytes_per_second,
+        mean_latency_s=measurement.measured.mean_latency_s,
+        percentiles=measurement.percentiles,
+        runtime_s=measurement.measured.runtime_s,
+        other_share=other_share,
+        window_seconds=window_seconds or {},
+    )
+
+
+def make_report(  # noqa: PLR0913 -- fields of the report, by name
+    suite: Suite,
+    assignment: Assignment,
+    disk: Disk | None,
+    results: tuple[SuiteTestResult, ...],
+    *,
+    target: Target,
+    tool: str,
+    tolerance_ratio: float,
+    began_timestamp_s: float,
+    ended_timestamp_s: float,
+    violations: tuple[Violation, ...] = (),
+    unjudged: tuple[str, ...] = (),
+) -> VerificationReport:
+    """Return the report of a run with these results; `disk` is None if it is not known."""
+    return VerificationReport(
+        disksla_version=VERSION,
+        verdict=report_verdict(results, violations),
+        summary=summarize(results, unjudged, is_imported=target == "elsewhere"),
+        device=disk.name if disk else None,
+        key=disk_key(disk) if disk else None,
+        serial=disk.serial if disk else None,
+        wwn=disk.wwn if disk else None,
+        model=disk.model if disk else None,
+        size_bytes=assignment.size_bytes,
+        terms=assignment.terms,
+        provider=assignment.provider,
+        suite=suite.name,
+        procedure=suite.source,
+        tolerance_ratio=tolerance_ratio,
+        target=target,
+        tool=tool,
+        began_timestamp_s=began_timestamp_s,
+        ended_timestamp_s=ended_timestamp_s,
+        violations=violations,
+        unjudged=unjudged,
+        tests=results,
+    )
+
+
+def without_measurement(
+    test: SuiteTest, verdict: SuiteTestVerdict, reason: str
+) -> SuiteTestResult:
+    """Return the result of a test that has no measurement.
+
+    It is `skipped` if it is not meant to run, `unmeasured` if it should have run, and `untested`
+    if it is missing in an imported result.
+    """
+    requirement = test.requirement
+    return SuiteTestResult(
+        test=test.name,
+        caption=test.caption,
+        writes=test.writes,
+        verdict=verdict,
+        reason=reason,
+        unit=requirement.unit if requirement else None,
+        promised=requirement.promised if requirement else None,
+        required=requirement.required if requirement else None,
+        why=requirement.why if requirement else "",
+    )
+
+
+def _ratio(requirement: Requirement, measured: float | None) -> float:
+    if measured is None:
+        return 0.0
+    if requirement.unit == "seconds":
+        return requirement.promised / max(measured, 1e-9)
+    return measured / requirement.promised
+
+
+def _reason(
+    test: SuiteTest,
+    requirement: Requirement,
+    measurement: Measurement,
+    tolerance_ratio: float,
+    verdict: SuiteTestVerdict,
+) -> str:
+    reasons = []
+    if verdict == "shown":
+        reasons.append("the latency is indicative; it is shown, not judged")
+    if not measurement.measured.requests:
+        reasons.append("no request completed")
+    elif requirement.unit == "seconds" and test.rate_iops is not None:
+        iops = measurement.measured.iops
+        if iops < test.rate_iops * (1 - tolerance_ratio):
+            reasons.append(
+                f"the disk completed only {format_count(iops)} of {format_count(test.rate_iops)}"
+                " IOPS, so requests queued"
+            )
+    return "; ".join(reasons)
+
+
+def _level(
+    requirement: Requirement,
+    measured: float | None,
+    tolerance_ratio: float,
+    *,
+    is_throttled_at_base: bool,
+) -> MeasuredLevel | None:
+    if requirement.burst is None or measured is None:
+        return None
+    if measured <= requirement.promised * (1 + tolerance_ratio):
+        return "base"
+    return "burst_then_base" if is_throttled_at_base else "burst"

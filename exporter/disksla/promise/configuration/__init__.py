@@ -1,0 +1,45 @@
+"""Configuration: settings, and the terms that apply to each disk."""
+
+from disksla.promise.configuration.configuration import Configuration, ConfigurationText
+from disksla.promise.configuration.disk_name import find_disk, in_order, is_below
+from disksla.promise.configuration.fields import parse_disk_size
+from disksla.promise.configuration.found_terms import (
+    UnusedEntry,
+    find_terms,
+    shadowed_entries,
+    unused_entries,
+)
+from disksla.promise.configuration.matched import (
+    Matched,
+    changes,
+    match_disks,
+    with_kubernetes_volumes,
+)
+from disksla.promise.configuration.matching import (
+    CUSTOM_TERMS,
+    Assignments,
+    assign,
+    assign_all,
+    client_limits,
+    is_machine_known,
+    is_monitored,
+    is_shared_by,
+    machine_limits,
+    machine_type_of,
+    provision_of,
+    type_limits,
+    why_not_monitored,
+)
+from disksla.promise.configuration.settings import (
+    PROBE_KINDS,
+    PROBE_REQUEST_BYTES,
+    DiskEntry,
+    DiskMatch,
+    ProbeEntry,
+    ProbeKind,
+    Profile,
+    SamplingSettings,
+    Settings,
+    detected_directory,
+)
+from disksla.promise.configuration.terms_file import TermsFile

@@ -1,0 +1,315 @@
+"""Settings: the records of the configuration file, which are its schema.
+
+Names of fields have a unit; names of keys have none, because the values do ('100ms', '25MB').
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+
+from disksla.base.schema import (
+    Bytes,
+    BytesPerSecond,
+    Flag,
+    Text,
+    choice,
+    duration,
+    percentage,
+    rate,
+    size,
+    whole_number,
+)
+from disksla.base.units import KIB, MIB, parse_size_bytes
+from disksla.promise.catalogue import Caching
+from disksla.promise.configuration.custom_terms import CustomTerms
+from disksla.promise.configuration.fields import (
+    CATALOG_ID,
+    CRONTAB,
+    AbsolutePath,
+    DeviceName,
+    DeviceOrMountName,
+    DiskSize,
+    IdName,
+    Iops,
+    MountPoint,
+    Regex,
+    WebAddress,
+    is_mount_name,
+)
+
+ProbeKind = Literal["read-latency", "write-latency"]
+PROBE_KINDS: tuple[ProbeKind, ...] = get_args(ProbeKind)
+ProbeTarget = Literal["device", "file"]
+Profile = Literal["lean", "default", "full"]
+
+PROBE_REQUEST_BYTES = 4 * KIB
+DEFAULT_EVERY_S = 600.0
+CRON_SPLAY_S = 300.0
+
+
+class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of all sections."""
+
+
+class SamplingSettings(Strict, frozen=True):
+    """How often the disks are sampled."""
+
+    interval_s: Annotated[float, duration("10ms", "10s", "100ms")] = msgspec.field(
+        default=0.1, name="interval"
+    )
+
+
+class AssessmentSettings(Strict, frozen=True):
+    """How rates are compared with limits."""
+
+    tolerance_ratio: Annotated[float, percentage(0.1, 50)] = msgspec.field(
+        default=0.03, name="tolerance"
+    )
+    """Share by which a rate may be below a limit and count as at the limit."""
+
+
+class DiscoverySettings(Strict, frozen=True):
+    """Which disks are monitored besides those under `disks`; patterns of kernel names."""
+
+    include: tuple[Regex, ...] = ()
+    exclude: tuple[Regex, ...] = ()
+
+
+class DiskMatch(Strict, frozen=True):
+    """The disks of an entry; all keys that are set must match."""
+
+    device: DeviceOrMountName | None = None
+    serial: Text | None = None
+    volume: Text | None = None
+    """The provider's key of the volume (`Disk.volume`)."""
+    volume_handle: Text | None = None
+    """The id of the volume in the words of its CSI driver."""
+    storage_class: Text | None = None
+    """The StorageClass of its PersistentVolume."""
+    wwn: Text | None = None
+    model: Text | None = None
+    mountpoint: MountPoint | None = None
+    by_id: IdName | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for an entry that would match every disk."""
+        if not self.given():
+            keys = ", ".join(self.__struct_fields__)
+            raise ValueError(f"found no key; expected at least one of: {keys}")
+
+    def given(self) -> dict[str, str]:
+        """Return the keys that are set, with their values."""
+        values = msgspec.structs.asdict(self)
+        return {key: value for key, value in values.items() if value is not None}
+
+    @property
+    def is_of_mount(self) -> bool | None:
+        """Whether it can only match mounts; False if only block devices, None if both."""
+        if self.device is not None:
+            return is_mount_name(self.device)
+        is_of_disk = self.serial or self.wwn or self.model or self.by_id
+        return False if is_of_disk else None
+
+    def describe(self) -> str:
+        """Return the keys that are set in words: 'serial a and model b'."""
+        return " and ".join(f"{key} {value}" for key, value in self.given().items())
+
+
+class DiskValues(Strict, frozen=True, kw_only=True):
+    """What is said of the matching disks, besides their type."""
+
+    match: DiskMatch
+    size: DiskSize | None = None
+    """The size that was sold, where the kernel reports another: bytes, or as it is written where
+    GB may be GiB. See `size_bytes`."""
+    iops: Iops | None = None
+    """The provisioned IOPS, for types that have them."""
+    bytes_per_second: BytesPerSecond | None = msgspec.field(default=None, name="bandwidth")
+    caching: Caching | None = None
+    """What the host caches of the disk (Azure); None if it is not known."""
+    options: Mapping[str, Text] = {}
+    """Values of the options of the type, such as `tier: P30`."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a size that cannot be parsed."""
+        self.size_bytes()
+
+    def size_bytes(self, *, binary_gb: bool = False) -> int | None:
+        """Return the size that was sold by a provider that writes GB for GiB, or by another."""
+        if isinstance(self.size, str):
+            return parse_size_bytes(self.size, binary_gb=binary_gb)
+        return self.size
+
+
+class DiskEntry(DiskValues, frozen=True, kw_only=True):
+    """The terms of the matching disks."""
+
+    terms: Annotated[str, CATALOG_ID] | CustomTerms
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for provisioned rates or options together with custom terms."""
+        super().__post_init__()
+        if isinstance(self.terms, str):
+            return
+        if self.iops or self.bytes_per_second or self.options:
+            raise ValueError(
+                "found iops, bandwidth or options next to custom terms; expected rates in `terms`"
+            )
+
+
+class MachineSettings(Strict, frozen=True):
+    """The machine that disksla runs on, of which the limits over several disks follow."""
+
+    type: Text | None = None
+    """Machine type of the provider of the disks."""
+    vcpus: Annotated[int, whole_number(1, 10_000)] | None = None
+    """Where limits follow from them; None for the CPUs that the kernel has."""
+    limits: CustomTerms | None = None
+    """The limits of all volumes together, written out."""
+    exclude: tuple[Regex, ...] = ()
+    """Kernel names of disks that no limit of the machine is over, such as local ones."""
+
+
+class ProbeEntry(Strict, frozen=True):
+    """A repeated measurement of latency."""
+
+    kind: ProbeKind
+    disks: (
+        Annotated[Literal["all"], choice("all", expected="all (or a list of kernel names)")]
+        | tuple[DeviceName, ...]
+    ) = "all"
+    every_s: Annotated[float, duration("10s", "30d", "10m")] | None = msgspec.field(
+        default=None, name="every"
+    )
+    """None for 10 minutes, or where `cron` is set."""
+    cron: Annotated[str, CRONTAB] | None = None
+    """Schedule in UTC, in the format of crontab(5); instead of `every`."""
+    splay_s: Annotated[float, duration("1s", "1d", "5m")] | None = msgspec.field(
+        default=None, name="splay"
+    )
+    """Time over which starts are spread; None for all of `every`, or 5 minutes after `cron`."""
+    rate_iops: Annotated[float, rate(1, 1000)] = 20.0
+    runtime_s: Annotated[float, duration("1s", "1m", "5s")] = msgspec.field(
+        default=5.0, name="runtime"
+    )
+    target: ProbeTarget | None = None
+    """None for the device with reads, and a file with writes."""
+    file_size_bytes: Annotated[int, size("64KiB", "64MiB", "1MiB")] = msgspec.field(
+        default=MIB, name="file_size"
+    )
+    busy_share: Annotated[float, percentage(1, 100)] = msgspec.field(default=0.8, name="busy")
+    """Load above which a disk is not probed. Programs at this load do not notice a probe, which
+    adds at most 1 % (`make lab ARGS=--probe-cost`)."""
+    credits_share: Annotated[float, percentage(0, 100)] = msgspec.field(
+        default=0.05, name="credits"
+    )
+    """Share of the credit capacity below which a disk is not probed."""
+    daily_bytes: Bytes = msgspec.field(default=256 * MIB, name="daily")
+    """Most bytes that probes of this kind transfer on one disk in a UTC day."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for two schedules, overlapping runs and writes to a device."""
+        if self.every_s is not None and self.cron is not None:
+            raise ValueError("found both `every` and `cron`; expected one of them")
+        if self.cron is None and self.runtime_s >= self.period_s:
+            raise ValueError("found a runtime of `every` or longer; expected a shorter one")
+        if self.cron is None and self.splay_s is not None and self.splay_s > self.period_s:
+            raise ValueError("found a splay above `every`; expected at most that")
+        if self.kind == "write-latency" and self.target == "device":
+            raise ValueError("found write-latency with target: device; expected target: file")
+        if self.most_bytes > self.daily_bytes:
+            raise ValueError("found a run that transfers more than `daily`; expected less")
+
+    @property
+    def period_s(self) -> float:
+        """Time between two runs, without `cron`."""
+        return self.every_s or DEFAULT_EVERY_S
+
+    @property
+    def spread_s(self) -> float:
+        """Time over which the runs of machines and disks are spread."""
+        return self.splay_s or (self.period_s if self.cron is None else CRON_SPLAY_S)
+
+    @property
+    def most_bytes(self) -> int:
+        """Most bytes that one run transfers, including its scratch file."""
+        requests = math.floor(self.rate_iops * self.runtime_s) + 1
+        file_bytes = self.file_size_bytes if self.uses_file else 0
+        return requests * PROBE_REQUEST_BYTES + file_bytes
+
+    @property
+    def uses_file(self) -> bool:
+        """Whether a scratch file is probed instead of the device."""
+        return self.kind == "write-latency" or self.target == "file"
+
+    def covers(self, device: str) -> bool:
+        """Return whether a monitored disk is to be probed; a mount never is."""
+        if is_mount_name(device):  # a probe would use what others pay for
+            return False
+        return self.disks == "all" or device in self.disks
+
+
+class MetricsSettings(Strict, frozen=True):
+    """Which metrics are published; what is recorded, saved and shown does not depend on it."""
+
+    profile: Profile = "default"
+
+
+class StateSettings(Strict, frozen=True):
+    """Where state is saved."""
+
+    directory: AbsolutePath = "/var/lib/disksla"
+
+
+def detected_directory(state_directory: str) -> str:
+    """Return the directory of what `disksla detect` writes, beside the state directory."""
+    return f"{state_directory.rstrip('/')}-detect"
+
+
+class EbsSettings(Strict, frozen=True):
+    """What AWS counts of its disks, by `disksla ebs-statistics`."""
+
+    socket: AbsolutePath = "/run/disksla-ebs/ebs.sock"
+    """Unix socket of the helper; without it, there are no such statistics."""
+
+
+class PagesSettings(Strict, frozen=True):
+    """What the pages of the daemon show besides the disks."""
+
+    dashboard: WebAddress | None = None
+    """The dashboard *Disk* in Grafana, to which they link."""
+
+
+class Settings(Strict, frozen=True):
+    """The whole configuration; the default applies without a file."""
+
+    sampling: SamplingSettings = SamplingSettings()
+    discovery: DiscoverySettings = DiscoverySettings()
+    assessment: AssessmentSettings = AssessmentSettings()
+    disks: tuple[DiskEntry, ...] = ()
+    machine: MachineSettings = MachineSettings()
+    probes: tuple[ProbeEntry, ...] = ()
+    metrics: MetricsSettings = MetricsSettings()
+    ebs: EbsSettings = EbsSettings()
+    state: StateSettings = StateSettings()
+    pages: PagesSettings = PagesSettings()
+    consumers: Flag = True
+    """Whether the units, containers and pods that use a disk are named."""
+    common: Any = None
+    """Anchors, for aliases and merge keys elsewhere in the file; always None here."""
+
+    def probes_of(self, device: str) -> dict[ProbeKind, float | None]:
+        """Return the kinds of probes that are configured for a disk, and the seconds between runs.
+
+        The shortest time of several entries counts; None if all of them are scheduled by `cron`.
+        """
+        periods_s: dict[ProbeKind, float | None] = {}
+        for entry in self.probes:
+            if entry.covers(device):
+                both_s = [periods_s.get(entry.kind), None if entry.cron else entry.period_s]
+                periods_s[entry.kind] = min(
+                    (period_s for period_s in both_s if period_s is not None), default=None
+                )
+        return periods_s

@@ -1,0 +1,215 @@
+"""Reads terms files: whole, when they change, and keeps the last good content of each."""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from disksla.base.errors import DiskslaError
+from disksla.base.schema.yaml_file import parse_record, read_file
+from disksla.promise.catalogue import Catalog, TermsSource
+from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.settings_file import (
+    TermsDirectory,
+    read_configuration,
+    terms_directories,
+    with_terms_files,
+)
+from disksla.promise.configuration.terms_file import TermsContent, TermsFile, in_order
+
+SUFFIXES = (".json", ".yaml", ".yml")
+MOST_FILES = 100
+"""Files that are read of one directory."""
+MOST_ENTRIES = 20_000
+"""Disks and volumes in the files of one directory: they take 35 MB."""
+
+
+class _Version(NamedTuple):
+    """What changes when a file is replaced or written."""
+
+    inode: int
+    size_bytes: int
+    modified_ns: int
+
+
+class _Content(NamedTuple):
+    content: TermsContent
+    modified_timestamp_s: float
+
+
+class TermsDirectories:
+    """The files of some directories. Use it from one thread at a time."""
+
+    def __init__(self, directories: Sequence[TermsDirectory]) -> None:
+        """Prepare; nothing is read before `read`."""
+        self.directories = tuple(directories)
+        """May be changed between two reads."""
+        self.failures: Counter[tuple[TermsSource, str]] = Counter()
+        """What could not be read or found out since the start, by source and reason. What
+        persists counts once, and once per attempt of `disksla detect`."""
+        self._seen: dict[Path, _Version] = {}
+        """Versions of all files at the last call of `read`."""
+        self._read: dict[Path, _Version] = {}
+        """Versions of the files that have been read."""
+        self._failed: Counter[tuple[TermsSource, str]] = Counter()
+        """New failures of the files that are being read."""
+        self._contents: dict[Path, _Content] = {}
+        self._problems: dict[Path, str] = {}
+        self._left_out: set[Path] = set()
+        """Files that say nothing because there are too many entries before them."""
+
+    def files(self, catalog: Catalog) -> tuple[TermsFile, ...]:
+        """Return what the files say, the best source first.
+
+        Of a file that became invalid, this is what it said before.
+        """
+        return in_order(
+            tuple(
+                content.to_file(str(path), catalog, modified_timestamp_s)
+                for path, (content, modified_timestamp_s) in self._contents.items()
+            )
+        )
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with files and directories, a message each, of a line per problem."""
+        return tuple(self._problems[path] for path in sorted(self._problems))
+
+    def has_unread(self) -> bool:
+        """Return whether a file has changed that was not read yet."""
+        return self._seen != self._read
+
+    def read(self, *, at_once: bool = False) -> bool:
+        """Read the files that changed; return whether what they say did.
+
+        A file that has changed since the last call is read in the next one, unless `at_once`: a
+        program may still be writing it.
+        """
+        before, problems = dict(self._contents), dict(self._problems)
+        seen: dict[Path, _Version] = {}
+        follows_links: dict[Path, bool] = {}
+        for directory, may_be_links in self.directories:
+            self._problems.pop(directory, None)
+            follows_links[directory] = may_be_links
+            try:
+                versions = _versions(directory, follow_links=may_be_links)
+                seen |= dict(list(versions.items())[:MOST_FILES])
+                if len(versions) > MOST_FILES:
+                    self._problems[directory] = (
+                        f"found {len(versions)} files in {directory}; expected at most"
+                        f" {MOST_FILES}, which are read"
+                    )
+            except OSError as error:
+                self._problems[directory] = f"cannot read {directory}: {error.strerror}"
+                seen |= {path: v for path, v in self._seen.items() if path.parent == directory}
+        if self._read == self._seen == seen and self._problems == problems:
+            return False
+        for path in self._left_out:
+            self._read.pop(path, None)
+        self._left_out.clear()
+        for path in self._read.keys() - seen.keys():
+            del self._read[path]
+            self._contents.pop(path, None)
+            self._problems.pop(path, None)
+        for path, version in seen.items():
+            has_settled = at_once or self._seen.get(path) == version
+            if has_settled and self._read.get(path) != version:
+                self._read[path] = version
+                self._read_file(path, version, follow_link=follows_links[path.parent])
+                self._leave_out(path.parent)
+        self._seen = seen
+        new = [path for path, text in self._problems.items() if problems.get(path) != text]
+        self._failed["file", "invalid"] += len(new)
+        self.failures = self.failures + self._failed  # other threads may be reading the old one
+        self._failed.clear()
+        return self._contents != before
+
+    def _leave_out(self, directory: Path) -> None:
+        """Drop the files of a directory that make it too many entries, the last names first."""
+        entries = 0
+        for path in sorted(path for path in self._contents if path.parent == directory):
+            content = self._contents[path].content
+            own = len(content.disks) + len(content.volumes)
+            if entries + own <= MOST_ENTRIES:
+                entries += own
+                continue
+            del self._contents[path]
+            self._left_out.add(path)
+            self._problems[path] = (
+                f"{path}: found {own} disks and volumes, and {entries} in files before it;"
+                f" expected at most {MOST_ENTRIES} in {directory}; this file is left out"
+            )
+
+    def _read_file(self, path: Path, version: _Version, *, follow_link: bool) -> None:
+        try:
+            content = _read(path, follow_link=follow_link)
+        except DiskslaError as error:
+            self._problems[path] = str(error)
+            return
+        self._problems.pop(path, None)
+        self._contents[path] = _Content(content, version.modified_ns / 1e9)
+        for problem in content.problems:
+            self._failed[problem.source, problem.reason] += 1
+
+
+def read_terms_files(
+    directories: Sequence[TermsDirectory], catalog: Catalog
+) -> tuple[tuple[TermsFile, ...], tuple[str, ...]]:
+    """Return what the files of directories say, and what is wrong with them."""
+    terms = TermsDirectories(directories)
+    terms.read(at_once=True)
+    return terms.files(catalog), terms.problems
+
+
+def read_with_terms(config_file: Path | None) -> tuple[Configuration, tuple[str, ...]]:
+    """Return the configuration with what the terms files say, and what is wrong with these files.
+
+    Raise DiskslaError if the configuration is invalid, as `read_configuration` does.
+    """
+    configuration = read_configuration(config_file)
+    directories = terms_directories(config_file, configuration.settings)
+    files, problems = read_terms_files(directories, configuration.catalog)
+    return with_terms_files(configuration, files), problems
+
+
+def _read(path: Path, *, follow_link: bool) -> TermsContent:
+    """Return the content of a file.
+
+    Raise one DiskslaError that lists every problem, a line each, as `read_settings` does.
+    """
+    data = read_file(path, follow_link=follow_link)
+    if not data.strip():
+        raise DiskslaError(f"{path}:1: found an empty file; expected disks, or no file")
+    return parse_record(data, str(path), TermsContent, {})
+
+
+def _versions(directory: Path, *, follow_links: bool) -> dict[Path, _Version]:
+    """Return the files of a directory; none if there is no such directory.
+
+    Raise OSError if it cannot be read; what is wrong with a file is not wrong with the directory.
+    """
+    versions = {}
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if not entry.name.startswith(".") and entry.name.endswith(SUFFIXES):
+                    version = _version(entry, follow_links=follow_links)
+                    if version is not None:
+                        versions[Path(entry.path)] = version
+    except FileNotFoundError:
+        return {}
+    return dict(sorted(versions.items()))
+
+
+def _version(entry: os.DirEntry[str], *, follow_links: bool) -> _Version | None:
+    """Return the version of a file; None of one that was removed meanwhile.
+
+    Of a file that cannot be examined, it is that of the error: reading the file says why.
+    """
+    try:
+        status = entry.stat(follow_symlinks=follow_links)
+    except OSError as error:
+        is_removed = isinstance(error, FileNotFoundError) and not entry.is_symlink()
+        return None if is_removed else _Version(0, -(error.errno or 0), 0)
+    return _Version(status.st_ino, status.st_size, status.st_mtime_ns)

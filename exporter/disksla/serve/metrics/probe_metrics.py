@@ -1,0 +1,163 @@
+"""Metrics of the probes of each disk."""
+
+from collections.abc import Callable, Mapping
+
+from disksla.promise.configuration import ProbeKind, Profile
+from disksla.serve.metrics.metric import SHORT_LATENCY_BOUNDS_S, Buckets, Metric, Value, keyed
+from disksla.state.pipeline import DiskSnapshot, ProbeResult, ProbeTotals
+
+
+def _probe_latency(kind: ProbeKind) -> Callable[[DiskSnapshot], Value]:
+    def value(snapshot: DiskSnapshot) -> Value:
+        return snapshot.probes[kind].latency_s if kind in snapshot.probes else None
+
+    return value
+
+
+def _probes(value: Callable[[ProbeTotals], float | None]) -> Callable[[DiskSnapshot], Value]:
+    """Return a value for each kind of probe; None without any."""
+    return lambda snapshot: (
+        keyed({kind: value(totals) for kind, totals in snapshot.probes.items()}) or None
+    )
+
+
+def _probe_reasons(
+    counts: Callable[[ProbeTotals], Mapping[str, int]],
+) -> Callable[[DiskSnapshot], Value]:
+    """Return the counts of the reasons that occurred.
+
+    The 20 reasons of each kind, most of which never occur, would be a fifth of all series of a
+    disk. Alerts do not need them: they use the number of runs and the result of the last one.
+    """
+
+    def values(snapshot: DiskSnapshot) -> Value:
+        return {
+            (kind, reason): count
+            for kind, totals in snapshot.probes.items()
+            for reason, count in counts(totals).items()
+            if count
+        } or None
+
+    return values
+
+
+def _last_probe(value: Callable[[ProbeResult], float | None]) -> Callable[[DiskSnapshot], Value]:
+    """Return a value of the last run of each kind; None before the first run."""
+    return _probes(lambda totals: None if totals.last is None else value(totals.last))
+
+
+_PROBED = "by probes (4 KiB, one in flight, at a low fixed rate), from the latency bins of fio"
+_LAST_RUN = "of the last probe that ran (was not skipped)"
+_PROBED_LATENCIES: Mapping[Profile, Buckets] = {
+    "lean": Buckets(),
+    "default": Buckets(SHORT_LATENCY_BOUNDS_S),
+}
+
+PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
+    Metric(
+        "disksla_probe_read_latency_seconds",
+        f"Latency in seconds of reads {_PROBED}. Absent unless such probes are configured.",
+        _probe_latency("read-latency"),
+        profile="lean",
+        buckets=_PROBED_LATENCIES,
+        is_histogram=True,
+    ),
+    Metric(
+        "disksla_probe_write_latency_seconds",
+        f"Latency in seconds of writes {_PROBED}. Absent unless such probes are configured.",
+        _probe_latency("write-latency"),
+        profile="lean",
+        buckets=_PROBED_LATENCIES,
+        is_histogram=True,
+    ),
+    Metric(
+        "disksla_probe_success",
+        f"Success {_LAST_RUN}: 1 if latencies were measured, 0 if not.",
+        _last_probe(lambda last: last.is_success),
+        ("kind",),
+        profile="lean",
+    ),
+    Metric(
+        "disksla_probe_last_run_timestamp_seconds",
+        f"Unix time in seconds of the end {_LAST_RUN}.",
+        _last_probe(lambda last: last.timestamp_s),
+        ("kind",),
+    ),
+    Metric(
+        "disksla_probe_last_attempt_timestamp_seconds",
+        "Unix time in seconds at which the probe last ran, or was skipped for a temporary reason"
+        " (suspended, stalled, throttled, below, busy, credits, daily, measurement_running);"
+        " before the first attempt, the time at which it was configured.",
+        _probes(lambda totals: totals.last_attempt_s),
+        ("kind",),
+        profile="lean",
+    ),
+    Metric(
+        "disksla_probe_interval_seconds",
+        "Configured seconds between two attempts. Absent if they are scheduled by `cron`.",
+        lambda snapshot: keyed(snapshot.probe_intervals_s) or None,
+        ("kind",),
+        profile="lean",
+    ),
+    Metric(
+        "disksla_probe_duration_seconds",
+        f"Seconds from starting fio to its end, {_LAST_RUN}.",
+        _last_probe(lambda last: last.duration_s),
+        ("kind",),
+        profile="full",
+    ),
+    Metric(
+        "disksla_probe_target_iops",
+        "Target rate of fio in requests per second, as configured or 1 % of the limit, whichever"
+        f" is less, {_LAST_RUN}.",
+        _last_probe(lambda last: last.target_iops),
+        ("kind",),
+        profile="full",
+    ),
+    Metric(
+        "disksla_probe_achieved_iops",
+        f"Requests per second that fio completed, {_LAST_RUN}. Absent if it failed.",
+        _last_probe(lambda last: last.achieved_iops),
+        ("kind",),
+        profile="full",
+    ),
+    Metric(
+        "disksla_probe_runs_total",
+        "Probes that ran, failed or not.",
+        _probes(lambda totals: totals.runs),
+        ("kind",),
+        profile="full",
+    ),
+    Metric(
+        "disksla_probe_failures_total",
+        "Probes that ran and failed, by reason: timeout (stopped at the time limit), unplugged,"
+        " no_space, read_only, permission, no_scratch_file (cannot create a scratch file),"
+        " bad_output (fio printed no valid result) or error. A reason is absent before it occurs.",
+        _probe_reasons(lambda totals: totals.failures),
+        ("kind", "reason"),
+    ),
+    Metric(
+        "disksla_probe_skipped_total",
+        "Probes that did not run, by reason: device_missing, suspended (by the kernel),"
+        " not_sampled, stalled, throttled, below (its promise), busy, credits (low),"
+        " limit_too_low (1 IOPS is over 1 % of the limit), no_file_system, daily (budget used up)"
+        " or measurement_running. A reason is absent before it occurs.",
+        _probe_reasons(lambda totals: totals.skips),
+        ("kind", "reason"),
+    ),
+    Metric(
+        "disksla_probe_ios_total",
+        "Requests completed by probes. The counters of the disk include them.",
+        _probes(lambda totals: totals.requests),
+        ("kind",),
+        profile="full",
+    ),
+    Metric(
+        "disksla_probe_bytes_total",
+        "Bytes transferred by probes, including scratch files that they wrote. The counters of the"
+        " disk include them.",
+        _probes(lambda totals: totals.transferred_bytes),
+        ("kind",),
+        profile="full",
+    ),
+)

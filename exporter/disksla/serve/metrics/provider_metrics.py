@@ -1,0 +1,97 @@
+"""Metrics of what the provider counts itself, on disks that have a statistics page.
+
+The page is that of EBS and of instance store on AWS (docs/ebs.md).
+"""
+
+from collections.abc import Callable
+
+from disksla.serve.metrics.metric import Labelled, Metric, Value, keyed
+from disksla.state.pipeline import DiskSnapshot
+from disksla.state.provider_count import NOT_THROTTLED, ProviderState
+
+
+def _current(value: Callable[[ProviderState], Value]) -> Callable[[DiskSnapshot], Value]:
+    """Return a function that has no value unless the page was read lately."""
+
+    def of_disk(snapshot: DiskSnapshot) -> Value:
+        if snapshot.provider is None or not snapshot.provider_is_current:
+            return None
+        return value(snapshot.provider)
+
+    return of_disk
+
+
+def _throttled_s(provider: ProviderState) -> Value:
+    return keyed({limit: us / 1e6 for limit, us in provider.throttled_us.items()})
+
+
+def _queue_length(provider: ProviderState) -> Value:
+    return None if provider.last is None else provider.last.statistics.queue_length
+
+
+def _failures(snapshot: DiskSnapshot) -> Value:
+    provider = snapshot.provider
+    return None if provider is None else keyed(provider.failures)
+
+
+def _agreement(snapshot: DiskSnapshot) -> Labelled | None:
+    if snapshot.agreement is None or not snapshot.provider_is_current:
+        return None
+    agreed = (NOT_THROTTLED, NOT_THROTTLED)
+    by_pair = snapshot.agreement.by_pair()
+    return {pair: seconds for pair, seconds in by_pair.items() if seconds or pair == agreed}
+
+
+_ABSENT = "Absent without the page, and while it was not read for 10 s (docs/ebs.md)."
+_LATENCY = (
+    "as the provider counted each request since the first reading of the statistics page. A bin of"
+    " the page that is not within one bucket counts in that of its upper bound."
+)
+
+PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
+    Metric(
+        "disksla_provider_throttled_seconds_total",
+        "Seconds in which the provider saw more demand than a limit allows, by its own count since"
+        " the first reading of the statistics page, by limit: iops or bandwidth of the volume,"
+        f" machine_iops or machine_bandwidth of the instance (not on instance store). {_ABSENT}",
+        _current(_throttled_s),
+        ("limit",),
+    ),
+    Metric(
+        "disksla_provider_queue_length",
+        f"Requests at the volume when its statistics page was read last. {_ABSENT}",
+        _current(_queue_length),
+    ),
+    Metric(
+        "disksla_provider_read_latency_seconds",
+        f"Seconds that reads took {_LATENCY} {_ABSENT}",
+        _current(lambda provider: provider.read_latency_s),
+        profile="full",
+        is_histogram=True,
+    ),
+    Metric(
+        "disksla_provider_write_latency_seconds",
+        f"Seconds that writes took {_LATENCY} {_ABSENT}",
+        _current(lambda provider: provider.write_latency_s),
+        profile="full",
+        is_histogram=True,
+    ),
+    Metric(
+        "disksla_provider_statistics_failures_total",
+        "Readings of the statistics page that gave no numbers, by reason: permission, removed,"
+        " status (the disk refused) or device (another error); short, magic, version, bins or"
+        " counter (a page that cannot be right); reset (its counters began again). Absent while"
+        " there was none.",
+        _failures,
+        ("reason",),
+    ),
+    Metric(
+        "disksla_provider_agreement_seconds_total",
+        "Seconds by the limit at which the verdicts say that the disk was throttled, without the"
+        " provider's count, and by the limit that the provider counts at the same time"
+        " (provider_limit); none where it was not throttled. The sum is the time in which both are"
+        f" known. Pairs that did not occur are absent. {_ABSENT}",
+        _agreement,
+        ("limit", "provider_limit"),
+    ),
+)

@@ -1,0 +1,62 @@
+"""Rendering of a metrics page: content negotiation, format and compression.
+
+There are two formats: OpenMetrics 1.0, which Prometheus prefers, and the text format 0.0.4 for all
+other clients.
+"""
+
+import gzip
+from collections.abc import Sequence
+
+import msgspec
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
+
+from disksla.serve.http_server import accepted, accepts_gzip
+
+GZIP_LEVEL = 1
+"""Takes a third of the time of level 6, for a quarter more bytes."""
+
+
+class MetricsPage(msgspec.Struct, frozen=True):
+    """A rendered page and its response headers."""
+
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+
+
+def render_metrics(
+    registry: CollectorRegistry,
+    accept: str = "",
+    accept_encoding: str = "",
+    names: Sequence[str] = (),
+) -> MetricsPage:
+    """Render what a registry collects, or only the samples called `names`.
+
+    `accept` and `accept_encoding` are the values of these request headers.
+    """
+    chosen = registry.restricted_registry(names) if names else registry
+    headers = {"Vary": "Accept, Accept-Encoding"}
+    if _prefers_openmetrics(accept):
+        headers["Content-Type"] = openmetrics.CONTENT_TYPE_LATEST
+        body: bytes = openmetrics.generate_latest(chosen, openmetrics.ALLOWUTF8)  # type: ignore[no-untyped-call]
+    else:
+        headers["Content-Type"] = CONTENT_TYPE_PLAIN_0_0_4
+        body = generate_latest(chosen, openmetrics.ALLOWUTF8)
+    if accepts_gzip(accept_encoding):
+        headers["Content-Encoding"] = "gzip"
+        body = gzip.compress(body, GZIP_LEVEL, mtime=0)
+    return MetricsPage(body, tuple(headers.items()))
+
+
+def _prefers_openmetrics(accept: str) -> bool:
+    """Return whether an Accept header has OpenMetrics 1.0, and does not prefer the text format."""
+    openmetrics_quality = text_quality = 0.0
+    for each in accepted(accept):
+        if each.value == "application/openmetrics-text":
+            versions = {pair for pair in each.parameters if pair.startswith("version=")}
+            if versions <= {"version=1.0.0"}:
+                openmetrics_quality = max(openmetrics_quality, each.quality)
+        elif each.value == "text/plain":
+            text_quality = max(text_quality, each.quality)
+    return openmetrics_quality > 0 and openmetrics_quality >= text_quality

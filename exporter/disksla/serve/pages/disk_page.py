@@ -1,0 +1,119 @@
+"""The page of one disk: the last five minutes and the last hour, with the evidence by minute."""
+
+from collections.abc import Iterator, Sequence
+
+from disksla.base.text import escape_bytes, escape_html
+from disksla.base.units import format_bandwidth, format_count, format_duration
+from disksla.serve.pages.charts import period_until, verdict_key
+from disksla.serve.pages.disk_card import (
+    badge,
+    charts,
+    machine_note,
+    notes,
+    recent_period,
+    terms_words,
+)
+from disksla.serve.pages.page import DASH, Frame, table, table_row
+from disksla.state.history import Slot
+from disksla.state.pipeline import DiskSnapshot, Snapshot
+from disksla.tell.explanation import SHOWN_WORDS, HistoryView, seconds_of
+
+_HOUR_S = 3600.0
+_COLUMNS = (
+    "Minutes ago", "What", "Reads", "Writes", "Read", "Written", "Read latency",
+    "Write latency", "Flush latency", "Queue depth", "Waited",
+)  # fmt: skip
+_LEAST_SHARE = 0.005
+"""Verdicts below this share of a minute are left out."""
+
+
+def disk_page(snapshot: Snapshot, name: str, past: HistoryView, frame: Frame) -> str | None:
+    """Return the page of the disk with this kernel name as HTML; None if it is not monitored."""
+    found = [disk for disk in snapshot.disks if escape_bytes(disk.disk.name) == name]
+    if not found:
+        return None
+    [disk] = found
+    recent, minutes = past.seconds(disk), past.minutes(disk)
+    now_s = past.history.at_s or 0.0
+    hour = ""
+    if minutes:
+        hour = f"""<h2>Last hour</h2>
+{_paragraphs(past.explain(disk, minutes))}
+{charts(disk, minutes, period_until("hour", _HOUR_S, past.history))}
+{table(_COLUMNS, (_row(slot, now_s) for slot in reversed(minutes)))}"""
+    main = f"""<h1>{escape_html(disk.disk.name)} {badge(disk, past)}</h1>
+{_facts(disk, snapshot.timestamp_s)}
+<h2>Last 5 minutes</h2>
+{_paragraphs(past.explain(disk, recent))}
+{charts(disk, recent, recent_period(past))}
+{verdict_key()}
+{notes(disk)}
+{machine_note(past.machine(disk, recent))}
+{hour}"""
+    return frame.page(f"{disk.disk.name} on {frame.host}", main, disk.disk.name)
+
+
+def _paragraphs(sentences: Sequence[str]) -> str:
+    return "\n".join(f"<p>{escape_html(sentence)}</p>" for sentence in sentences)
+
+
+def _facts(snapshot: DiskSnapshot, now_s: float) -> str:
+    """Return what is known of the disk and its terms, as a list."""
+    disk, assignment = snapshot.disk, snapshot.assignment
+    facts = (
+        ("Size", disk.size_text),
+        ("Model", disk.model),
+        ("Serial number", disk.serial),
+        ("Volume", disk.volume),
+        ("Claim", disk.full_claim),
+        ("Mounted on", ", ".join(disk.mount_points)),
+        ("Terms", ", ".join(terms_words(assignment))),
+        ("Said by", assignment.said_by(now_s) or assignment.source),
+        ("Limits", ", ".join(_limits(snapshot)) or "none"),
+        ("Machine type", snapshot.machine_type),
+    )
+    items = "".join(
+        f"<div><dt>{name}</dt><dd>{escape_html(value)}</dd></div>"
+        for name, value in facts
+        if value
+    )
+    return f"<dl>{items}</dl>"
+
+
+def _limits(snapshot: DiskSnapshot) -> Iterator[str]:
+    rates = snapshot.assignment.limits.rates
+    for what, rate, written in (
+        ("reads", rates.read_iops, lambda rate: f"{format_count(rate)} IOPS"),
+        ("writes", rates.write_iops, lambda rate: f"{format_count(rate)} IOPS"),
+        ("read", rates.read_bytes_per_second, format_bandwidth),
+        ("written", rates.write_bytes_per_second, format_bandwidth),
+    ):
+        if rate is not None:
+            yield f"{what} {written(rate)}"
+
+
+def _row(slot: Slot, now_s: float) -> str:
+    totals = slot.totals
+    cells = (
+        ", ".join(
+            f"{SHOWN_WORDS[shown]} {100 * seconds / (sum(slot.verdict_s) or 1.0):.0f} %"
+            for shown, seconds in seconds_of(slot).shown.items()
+            if seconds >= _LEAST_SHARE * slot.seconds
+        )
+        or DASH,
+        f"{format_count(totals.reads / slot.seconds)}/s",
+        f"{format_count(totals.writes / slot.seconds)}/s",
+        format_bandwidth(totals.read_bytes / slot.seconds),
+        format_bandwidth(totals.written_bytes / slot.seconds),
+        _mean(totals.read_s, totals.reads),
+        _mean(totals.write_s, totals.writes),
+        _mean(totals.flush_s, totals.flushes),
+        format_count(slot.queue_depth),
+        format_duration(slot.wait_s) if totals.wait_s else DASH,
+    )
+    minutes_ago = round((now_s - slot.end_s) / 60)
+    return table_row(_COLUMNS, str(minutes_ago), cells)
+
+
+def _mean(seconds: float, requests: float) -> str:
+    return format_duration(seconds / requests) if requests else DASH

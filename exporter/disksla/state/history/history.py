@@ -1,0 +1,237 @@
+"""The last five minutes of each disk by seconds, and the last hour by minutes.
+
+A disk whose state is still the same was idle, or is not listed. Idle disks without credits have
+the same slot.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
+
+import msgspec
+
+from disksla.kernel.disks import Disk
+from disksla.promise.catalogue import Limits
+from disksla.state.history.packed_slots import PackedSlots
+from disksla.state.history.slot import (
+    RunningTotals,
+    Slot,
+    credits_ratio_of,
+    slot_between,
+    totals_of,
+)
+from disksla.state.pipeline import DiskState, State
+from disksla.verdict.interval import Clocks
+
+SECONDS_KEPT = 300
+MINUTES_KEPT = 60
+_MINUTE_S = 59.5
+"""A minute ends at the second that is nearest to its end."""
+_ROUNDING_S = 0.5
+"""Durations of slots have seven digits, and no slot is shorter than this."""
+
+
+class DiskHistory(msgspec.Struct, frozen=True, gc=False):
+    """The past of one disk, from the first sample on."""
+
+    disk_state: DiskState
+    """At the end of the last second."""
+    limits_since_s: float
+    """Monotonic time at which a slot first had the present limits; 0 if they have not changed."""
+    totals_at_minute: RunningTotals
+    """At the end of the last minute."""
+    started_s: float
+    """Monotonic time at which the present minute of this disk began."""
+    packed_seconds: PackedSlots = PackedSlots()
+    packed_minutes: PackedSlots = PackedSlots()
+
+    @property
+    def disk(self) -> Disk:
+        """The disk."""
+        return self.disk_state.disk
+
+    @property
+    def limits(self) -> Limits:
+        """The present limits."""
+        return self.disk_state.assignment.limits
+
+    def with_limits(self, slots: Iterable[Slot]) -> list[Slot]:
+        """Return those slots that began with the present limits, by which their verdicts are."""
+        since_s = self.limits_since_s - _ROUNDING_S
+        return [slot for slot in slots if slot.end_s - slot.seconds > since_s]
+
+    def seconds(self) -> list[Slot]:
+        """Return the slots of about a second, the oldest first."""
+        return self.packed_seconds.unpacked(SECONDS_KEPT)
+
+    def minutes(self) -> list[Slot]:
+        """Return the slots of about a minute, the oldest first."""
+        return self.packed_minutes.unpacked(MINUTES_KEPT)
+
+
+class MachineHistory(msgspec.Struct, frozen=True, gc=False):
+    """How long the limit of the machine throttled any disk of a group, summed up."""
+
+    devices: tuple[str, ...]
+    recent_s: tuple[tuple[float, float], ...] = ()
+    """Monotonic time, and the seconds throttled until then: the last five minutes by seconds."""
+    hour_s: tuple[tuple[float, float], ...] = ()
+    """Likewise the last hour by minutes."""
+
+    def plus(self, now_s: float, throttled_s: float) -> "MachineHistory":
+        """Return the history with one more second."""
+        recent_s, hour_s = (*self.recent_s[-SECONDS_KEPT:], (now_s, throttled_s)), self.hour_s
+        if not hour_s or now_s - hour_s[-1][0] >= _MINUTE_S:
+            hour_s = (*hour_s[-MINUTES_KEPT:], recent_s[-1])
+        return MachineHistory(self.devices, recent_s, hour_s)
+
+    def throttled_since(self, begin_s: float) -> float:
+        """Return how long the machine throttled a disk since then."""
+        since_s = begin_s + _ROUNDING_S
+        points = self.recent_s if self.recent_s[0][0] <= since_s else self.hour_s
+        after = bisect_right(points, since_s, key=itemgetter(0))
+        return self.recent_s[-1][1] - points[max(0, after - 1)][1]
+
+
+class _Second(msgspec.Struct, frozen=True, gc=False):
+    """What all disks have in common in one slot."""
+
+    end_s: float
+    """Monotonic time."""
+    boottime_s: float
+    """Time since boot, at the end."""
+    seconds: float | None
+    """Duration; None after a gap."""
+    assessed_before_s: float
+    """Time assessed up to the begin."""
+    assessed_s: float
+    """Time assessed up to the end."""
+    packed_idle: bytes
+    """The slot of a disk that was idle and has no credits."""
+
+
+class History(msgspec.Struct, frozen=True, gc=False):
+    """The past of all monitored disks."""
+
+    disks: Mapping[str, DiskHistory] = {}
+    """By kernel name."""
+    at_s: float | None = None
+    """Monotonic time of the last slot; None before the first."""
+    assessed_s: float = 0.0
+    """Time assessed until then."""
+    machine: Mapping[str, MachineHistory] = {}
+    """Of the groups of disks that share a limit of the machine, by name."""
+    realtime_s: float = 0.0
+    """Wall-clock time of the last slot, since 1970."""
+
+    def machine_s(self, device: str, since_s: float) -> dict[str, float]:
+        """Return how long each limit of the machine over a disk throttled any of its disks."""
+        return {
+            name: group.throttled_since(since_s)
+            for name, group in self.machine.items()
+            if device in group.devices
+        }
+
+    def after(self, state: State) -> "History":
+        """Return the history with what happened until the last sample.
+
+        It is the same until a second has passed. After a gap, a slot is left out: the time in
+        which its requests completed is not known.
+        """
+        if state.clocks is None:
+            return self
+        if self.at_s is not None and int(state.clocks.monotonic_s) == int(self.at_s):
+            return self
+        return self._with_second(state, state.clocks)
+
+    def ended(self, state: State) -> "History":
+        """Return the history with what happened since the last second, at the end of a sample."""
+        if state.clocks is None or self.at_s is None or state.clocks.monotonic_s <= self.at_s:
+            return self
+        return self._with_second(state, state.clocks)
+
+    def _with_second(self, state: State, clocks: Clocks) -> "History":
+        """Return the history with the time until the sample of a state, which has these clocks."""
+        now_s, assessed_s = clocks.monotonic_s, state.assessed.seconds
+        longest_s = 2 * max(1.0, state.settings.sampling.interval_s)
+        since_s = now_s if self.at_s is None else self.at_s
+        seconds = now_s - since_s if now_s - since_s <= longest_s else None
+        idle = Slot(now_s, now_s - since_s, None, RunningTotals(idle=assessed_s - self.assessed_s))
+        second = _Second(
+            end_s=now_s,
+            boottime_s=clocks.boottime_s,
+            seconds=seconds,
+            assessed_before_s=self.assessed_s,
+            assessed_s=assessed_s,
+            packed_idle=idle.pack(),
+        )
+        disks = {
+            device: _after(self.disks.get(device), disk_state, second)
+            for device, disk_state in state.monitored.items()
+        }
+        machine = {
+            name: self._machine(name, group.devices).plus(now_s, sum(group.throttled_s.values()))
+            for name, group in state.groups.items()
+            if not group.shared.of_type
+        }
+        return History(disks, now_s, assessed_s, machine, clocks.realtime_s)
+
+    def _machine(self, name: str, devices: tuple[str, ...]) -> MachineHistory:
+        """Return the history of a group, a new one if it has other disks."""
+        before = self.machine.get(name)
+        is_same = before is not None and before.devices == devices
+        return before if before is not None and is_same else MachineHistory(devices)
+
+
+def history_of(states: Iterable[State]) -> History:
+    """Return the history of a sample or a recording, to its last state: they follow each other."""
+    history, state = History(), None
+    for state in states:
+        history = history.after(state)
+    return history if state is None else history.ended(state)
+
+
+def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) -> DiskHistory:
+    """Return the history of a disk after a second."""
+    is_unchanged = history is not None and disk_state is history.disk_state
+    if history is None or not (is_unchanged or history.disk.is_same_as(disk_state.disk)):
+        totals = totals_of(disk_state, second.assessed_s)
+        return DiskHistory(disk_state, 0.0, totals, second.end_s)
+    at_minute, started_s = history.totals_at_minute, history.started_s
+    packed_seconds, packed_minutes = history.packed_seconds, history.packed_minutes
+    if second.seconds is None:
+        at_minute, started_s = totals_of(disk_state, second.assessed_s), second.end_s
+    elif is_unchanged and disk_state.is_listed and disk_state.credits is None:
+        packed_seconds = packed_seconds.plus(second.packed_idle, SECONDS_KEPT)
+    else:
+        before = totals_of(history.disk_state, second.assessed_before_s)
+        slot = _slot(before, disk_state, second, second.seconds)
+        packed_seconds = packed_seconds.plus(slot.pack(), SECONDS_KEPT)
+    if disk_state.never_done > history.disk_state.never_done:
+        # Their silence was taken for a stall until other requests were completed beside them.
+        packed_seconds = packed_seconds.without_stall(SECONDS_KEPT)
+    if second.end_s - started_s >= _MINUTE_S:
+        slot = _slot(at_minute, disk_state, second, second.end_s - started_s)
+        packed_minutes = packed_minutes.plus(slot.pack(), MINUTES_KEPT)
+        at_minute, started_s = totals_of(disk_state, second.assessed_s), second.end_s
+    same_limits = is_unchanged or history.limits == disk_state.assignment.limits
+    return msgspec.structs.replace(
+        history,
+        disk_state=disk_state,
+        limits_since_s=history.limits_since_s if same_limits else second.end_s,
+        totals_at_minute=at_minute,
+        started_s=started_s,
+        packed_seconds=packed_seconds,
+        packed_minutes=packed_minutes,
+    )
+
+
+def _slot(before: RunningTotals, disk_state: DiskState, second: _Second, seconds: float) -> Slot:
+    """Return what a disk did in the time that ends with a second."""
+    return slot_between(
+        before,
+        totals_of(disk_state, second.assessed_s),
+        second.end_s,
+        seconds,
+        credits_ratio_of(disk_state.credits_at(second.boottime_s), disk_state.assignment.limits),
+    )

@@ -1,0 +1,188 @@
+"""The assessment of one window: of a disk, or of a group of disks under a limit of the machine."""
+
+from typing import Protocol
+
+import msgspec
+
+from disksla.kernel.procfs import CloseSample
+from disksla.promise.catalogue import Limits
+from disksla.state.pipeline.totals import AssessedTime, DiskTotals
+from disksla.verdict.credits import CreditAccount, open_account
+from disksla.verdict.interval import Interval
+from disksla.verdict.throttling import (
+    DetectorState,
+    MachineWindow,
+    Sign,
+    Throttle,
+    WindowVerdict,
+    after_gap,
+    classify,
+)
+
+
+class TickContext(msgspec.Struct, frozen=True, gc=False):
+    """What all disks have in common at one tick."""
+
+    now_s: float
+    """Monotonic time."""
+    boottime_s: float
+    """Time since boot, suspended time included: credits refill while a machine is suspended."""
+    last_boottime_s: float
+    """`boottime_s` at the sample before."""
+    elapsed_s: float
+    """Time since the sample before; 0 if it is a gap."""
+    assessed_before: AssessedTime
+    """Time assessed up to the sample before."""
+    assessed_after: AssessedTime
+    """Time assessed up to and including this sample."""
+    tolerance_ratio: float
+    """Share by which a rate may miss a limit and still be at the limit."""
+    signs: frozenset[Sign]
+    """The signs of a limiter that are looked for."""
+    unknown_machines: frozenset[str] = frozenset()
+    """Providers whose machines have limits, of which this machine's are not known."""
+
+
+class Assessed(Protocol):
+    """What a disk and a group have in common: the state after the last sample."""
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it was sampled."""
+
+    @property
+    def totals(self) -> DiskTotals:
+        """Sums over all windows."""
+
+    @property
+    def detector(self) -> DetectorState:
+        """State of the detector."""
+
+    @property
+    def window_verdict(self) -> WindowVerdict | None:
+        """Verdict on the last second that is decided; None after a gap."""
+
+    @property
+    def credits(self) -> CreditAccount | None:
+        """Burst credits; None without a burst."""
+
+
+class Assessment(msgspec.Struct, frozen=True, gc=False):
+    """Totals, verdict and credits after a sample."""
+
+    totals: DiskTotals
+    detector: DetectorState
+    window_verdict: WindowVerdict | None
+    decided: tuple[WindowVerdict, ...]
+    """Verdicts that were decided at this sample: on undecided windows, and on the last."""
+    credits: CreditAccount | None
+
+
+def assess(
+    before: Assessed,
+    limits: Limits,
+    interval: Interval,
+    context: TickContext,
+    close: tuple[CloseSample, ...] = (),
+    fewest: Interval | None = None,
+    machine: MachineWindow = MachineWindow(),  # noqa: B008 -- frozen
+) -> Assessment:
+    """Return the assessment after an interval, which is a gap if it has no duration.
+
+    Of a gap, requests and bytes are counted, without verdict, load and rate. `close` are the close
+    samples within it, `fewest` is the interval with the least number of data writes, if that is
+    not certain.
+    """
+    totals, detector = before.totals, before.detector
+    was_skipped = totals.complete_to.windows != context.assessed_before.windows
+    if was_skipped and before.is_listed:
+        totals = totals.with_idle_until(context.assessed_before, context.now_s)
+    if not interval.seconds:
+        detector = after_gap(detector)
+    window_verdict = None
+    decided: tuple[WindowVerdict, ...] = ()
+    account = before.credits or open_account(limits, context.boottime_s)
+    if interval.seconds:
+        detector, decided = classify(
+            detector,
+            window=interval,
+            close=close,
+            limits=limits,
+            tolerance=context.tolerance_ratio,
+            machine=machine,
+            signs=context.signs,
+        )
+        window_verdict = _present(decided) if decided else before.window_verdict
+        if account is not None:
+            seen = _seen(before.window_verdict, decided)
+            account = account.after_window(limits, interval, seen, context.boottime_s, fewest)
+            if _is_at_baseline(before.window_verdict, window_verdict):
+                account = account.with_least_estimates()
+    elif account is not None:
+        account = credits_at_last_sample(before, limits, context) or account
+        account = account.after_gap(
+            limits, interval, context.boottime_s, interval.inflight, fewest
+        )
+    totals = totals.plus(interval, limits, decided, context.assessed_after)
+    return Assessment(totals, detector, window_verdict, decided, account)
+
+
+def assess_gap(
+    before: Assessed, limits: Limits, context: TickContext, inflight: int
+) -> Assessment:
+    """Return the assessment after a time in which any amount of I/O may have been done."""
+    account = credits_at_last_sample(before, limits, context)
+    if account is None:
+        account = open_account(limits, context.boottime_s)
+    else:
+        account = account.after_gap(limits, None, context.boottime_s, inflight)
+    totals = msgspec.structs.replace(
+        before.totals.with_undecided_unproven(limits), complete_to=context.assessed_after
+    )
+    return Assessment(totals, after_gap(before.detector), None, (), account)
+
+
+def credits_at(before: Assessed, limits: Limits, boottime_s: float) -> CreditAccount | None:
+    """Return the credits at a time after the last update; None without a burst.
+
+    What is listed was idle since the last update. What is not may have done anything.
+    """
+    if before.credits is None or limits.burst is None:
+        return None
+    if before.is_listed:
+        return before.credits.after_idle(limits.burst.buckets, boottime_s)
+    return before.credits.after_gap(limits, None, boottime_s)
+
+
+def credits_at_last_sample(
+    before: Assessed, limits: Limits, context: TickContext
+) -> CreditAccount | None:
+    """Return the credits at the last sample; at an earlier update if it was not listed."""
+    if not before.is_listed:
+        return before.credits
+    return credits_at(before, limits, context.last_boottime_s)
+
+
+def _present(decided: tuple[WindowVerdict, ...]) -> WindowVerdict:
+    """Return the verdict of those on the windows of a second that holds for the disk now."""
+    last = decided[-1]
+    if last.verdict == "idle":
+        return last
+    # Where a limiter has long windows, requests do not wait in all of ours.
+    throttled = [verdict for verdict in decided if verdict.throttle is not None]
+    return throttled[-1] if throttled else last
+
+
+def _is_at_baseline(before: WindowVerdict | None, now: WindowVerdict | None) -> bool:
+    """Return whether a disk is throttled at its baseline for a second: then it has no credits."""
+    throttles = [each.throttle if each is not None else None for each in (before, now)]
+    return all(throttle is not None and throttle.level == "base" for throttle in throttles)
+
+
+def _seen(before: WindowVerdict | None, decided: tuple[WindowVerdict, ...]) -> Throttle | None:
+    """Return the limit whose limiter is seen, if it was in the second before, too."""
+    if before is None or not decided:
+        return None
+    last = decided[-1]
+    both = before.is_seen and last.is_seen and before.throttle == last.throttle
+    return last.throttle if both else None

@@ -1,0 +1,80 @@
+"""One tick: everything that was read from the machine at one moment.
+
+A recording is a file of ticks, so the names of the fields are part of its format; `problems` is
+encoded as `troubles`.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+
+from disksla.clouds.ebs_statistics import Failure, Reading
+from disksla.kernel.consumers import ConsumerReading, Consumption, OwnLimit
+from disksla.kernel.disks import Disk
+from disksla.kernel.procfs import CloseSample, HostWait, MountReading
+from disksla.state.pipeline.probe_results import ProbeResult
+from disksla.verdict.interval import Clocks
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Input of `advance`: one reading of the machine, and events since the tick before."""
+
+    clocks: Clocks
+    diskstats: str | None
+    """Text of /proc/diskstats; None if it could not be read."""
+    lateness_s: float = 0.0
+    """Time from the deadline of the tick to the reading."""
+    missed_ticks: int = 0
+    """Deadlines that passed without a tick since the tick before."""
+    inflight: dict[str, tuple[int, int]] = {}
+    """Reads and writes in flight (sysfs `inflight`) of active devices with partitions."""
+    data_writes: dict[str, tuple[Count, Count]] = {}
+    """Exact counts by device (`DataWrites`): the number of the opening of the counters, and the
+    data writes since. Empty where they are not counted, or were not read."""
+    close: dict[str, tuple[CloseSample, ...]] = {}
+    """Close samples since the tick before, by device: of disks that were looked at closer."""
+    mounts: dict[str, MountReading] | None = None
+    """Counters of the NFS mounts by device; None if they were not read."""
+    disks: tuple[Disk, ...] | None = None
+    """All block devices and NFS mounts, if they changed since the tick before."""
+    cpus: Count | None = None
+    """CPUs of the machine, with the block devices."""
+    host: HostWait | None = None
+    """iowait and PSI since boot; None if they were not read (see `needs_host_wait`)."""
+    problems: dict[str, str] = msgspec.field(default_factory=dict, name="troubles")
+    """Sources that could not be read: `source` or `source:device` -> error message."""
+    probes: tuple[ProbeResult, ...] = ()
+    """Probes that ran or were skipped since the tick before."""
+    provider: tuple[Reading | Failure, ...] = ()
+    """Readings of the statistics pages of disks since the tick before, in the order of time."""
+    consumers: tuple[Consumption, ...] = ()
+    """What consumers used of disks since the reading before: once a second, while a disk is
+    throttled or busy."""
+    watched_s: dict[str, tuple[float, float]] = {}
+    """Monotonic begin and end of the time of `consumers`, by device."""
+    own_limits: tuple[OwnLimit, ...] = ()
+    """Groups that are at their own limit at a disk, in the same readings."""
+    why_no_consumers: str | None = None
+    """Why consumers are not known, if that changed; empty if they are again."""
+
+    def with_readings(self, readings: Iterable[ConsumerReading]) -> "Tick":
+        """Return the tick with these readings of consumers, in the order of time."""
+        consumers, own_limits = list(self.consumers), list(self.own_limits)
+        watched_s, why_not = dict(self.watched_s), self.why_no_consumers
+        for reading in readings:
+            consumers += reading.consumers
+            own_limits += reading.own_limits
+            why_not = why_not if reading.why_not is None else reading.why_not
+            for device, (begin_s, end_s) in reading.watched_s.items():
+                first_s, last_s = watched_s.get(device, (begin_s, end_s))
+                watched_s[device] = min(first_s, begin_s), max(last_s, end_s)
+        return msgspec.structs.replace(
+            self,
+            consumers=tuple(consumers),
+            watched_s=watched_s,
+            own_limits=tuple(own_limits),
+            why_no_consumers=why_not,
+        )

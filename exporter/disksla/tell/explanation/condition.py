@@ -1,0 +1,171 @@
+"""What a person reads of a disk first: who or what makes requests wait, in Grafana's words."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
+
+from disksla.base.units import format_count, format_percent
+from disksla.tell.explanation.rates_text import seconds_text
+from disksla.tell.explanation.shown import Shown, shown_seconds
+from disksla.verdict.credits import CreditLevel
+from disksla.verdict.throttling import OF_MACHINE, LimitKind, Verdict
+
+Condition = Literal[
+    "idle", "ok", "unknown_limit", "your_limit", "no_credits", "machine_limit",
+    "slow", "below", "stalled",
+]  # fmt: skip
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+"""The worst last."""
+CONDITION_WORDS: Mapping[Condition, str] = {
+    "idle": "Idle",
+    "ok": "OK",
+    "unknown_limit": "Throttled at an unknown limit",
+    "your_limit": "You: throttled at the limit you bought",
+    "no_credits": "You: out of credits, throttled at the baseline",
+    "machine_limit": "The machine: throttled at its limit",
+    "slow": "The disk: slow",
+    "below": "The disk: gives less than promised",
+    "stalled": "The disk: stalled, no request completes",
+}
+SHOWN_OF: Mapping[Condition, Shown] = {
+    "idle": "idle",
+    "ok": "unproven",
+    "unknown_limit": "throttled",
+    "your_limit": "throttled",
+    "no_credits": "throttled",
+    "machine_limit": "throttled",
+    "slow": "slow",
+    "below": "below",
+    "stalled": "stalled",
+}
+"""The colour of each."""
+LEAST_SHARE = 0.01
+"""What holds for a smaller share of a period is not said."""
+_LEAST_S = 0.1
+"""Nor is what holds for less than a window."""
+_NOTICEABLE = 0.1
+"""Share of a period."""
+_EMPTY = 0.01
+"""Credits below this share of the capacity are used up."""
+_MOST_FULL = 1.1
+"""Load of a second that is no more than the limit: one more window of 100 ms fits its edges."""
+_FIVE_MINUTES_S = 290.0
+"""At least: the verdicts on the last seconds may be missing."""
+_MAX_NAMED = 8
+
+ConditionSeconds = Mapping[Condition, float]
+
+
+class PeriodSeconds(NamedTuple):
+    """How long each verdict and each limit applied in a period, and how long a disk was slow."""
+
+    verdicts: Mapping[Verdict, float]
+    """Each of them."""
+    throttled: Mapping[LimitKind, float]
+    slow: float
+    """These seconds are among those of the verdicts."""
+
+    @property
+    def shown(self) -> Mapping[Shown, float]:
+        """Seconds by what is shown, the worst last: those of slow are taken from the others."""
+        return shown_seconds(self.verdicts, self.slow)
+
+    @property
+    def worst_shown(self) -> Shown | None:
+        """The worst of what is shown that applied for a tenth of the time; None without any."""
+        least_s = _NOTICEABLE * sum(self.verdicts.values())
+        applied = [each for each, seconds in self.shown.items() if 0 < seconds >= least_s]
+        return applied[-1] if applied else None
+
+    def conditions(self) -> ConditionSeconds:
+        """Return how long each condition held; throttled time has the shares of the limits."""
+        shown = self.shown
+        seconds = dict.fromkeys(CONDITIONS, 0.0)
+        for each in ("idle", "slow", "below", "stalled"):
+            seconds[each] = shown[each]
+        seconds["ok"] = shown["unproven"] + shown["met"]
+        by_limit = self.throttled if any(self.throttled.values()) else {"unknown": 1.0}
+        whole_s = sum(by_limit.values())
+        for limit, each_s in by_limit.items():
+            seconds[_of_limit(limit)] += shown["throttled"] * each_s / whole_s
+        return seconds
+
+
+def _of_limit(limit: str) -> Condition:
+    if limit == "unknown":
+        return "unknown_limit"
+    return "machine_limit" if limit in OF_MACHINE else "your_limit"
+
+
+def is_said(seconds: float, whole_s: float) -> bool:
+    """Return whether something held for long enough to be said of a period."""
+    return seconds >= max(_LEAST_S, LEAST_SHARE * whole_s)
+
+
+def present_condition(
+    seconds: ConditionSeconds, levels: Sequence[CreditLevel] = ()
+) -> Condition | None:
+    """Return the worst condition that held for a tenth of the time; None if nothing is known."""
+    whole_s = sum(seconds.values())
+    found = [each for each in CONDITIONS if 0 < seconds[each] >= _NOTICEABLE * whole_s]
+    if not found:
+        return None
+    is_empty = any(each.ratio(each.upper_credits) < _EMPTY for each in levels)
+    return "no_credits" if found[-1] == "your_limit" and is_empty else found[-1]
+
+
+def describe_condition(condition: Condition | None, load_ratio: float | None) -> str:
+    """Return the words; of a disk that is OK, with the load, if it is known."""
+    if condition is None:
+        return "Not known yet"
+    if condition != "ok" or load_ratio is None:
+        return CONDITION_WORDS[condition]
+    return f"{CONDITION_WORDS[condition]}, {describe_load(load_ratio, 'the limit')}"
+
+
+def describe_load(load_ratio: float, limit: str) -> str:
+    """Return a load in whole percent of a limit; above it, as times of what is promised."""
+    ratio = shown_load(load_ratio)
+    if ratio > 1:
+        return f"{format_count(ratio)} times what is promised"
+    share = "under 1 %" if ratio < LEAST_SHARE else format_percent(round(ratio, 2))
+    return f"{share} of {limit}"
+
+
+def shown_load(load_ratio: float) -> float:
+    """Return a load without what the edges of its windows add to the limit."""
+    return min(load_ratio, 1.0) if round(load_ratio, 2) <= _MOST_FULL else load_ratio
+
+
+def watched_period(disks: Iterable[ConditionSeconds]) -> str:
+    """Return the last five minutes in words, or for how long the disks have been watched."""
+    watched_s = max((sum(each.values()) for each in disks), default=0.0)
+    if watched_s >= _FIVE_MINUTES_S:
+        return "the last five minutes"
+    return f"the last {seconds_text(watched_s)} s"
+
+
+def headline(disks: Mapping[str, ConditionSeconds], period: str) -> str:
+    """Return which disks had which problem in a period, the worst problems first."""
+    by_problem = {
+        problem: names
+        for problem in reversed(CONDITIONS[CONDITIONS.index("unknown_limit") :])
+        if (names := [name for name, each in disks.items() if _has(each, problem)])
+    }
+    if not by_problem:
+        return f"No problem was seen in {period}."
+    number = len(set().union(*by_problem.values()))
+    of_disks = f"{number} of {len(disks)} disks had" if len(disks) > 1 else "The disk had"
+    causes = [f"{CONDITION_WORDS[each]} ({_named(names)})." for each, names in by_problem.items()]
+    return " ".join([f"{of_disks} a problem in {period}.", *causes])
+
+
+def _has(seconds: ConditionSeconds, problem: Condition) -> bool:
+    """Return whether a disk had a problem long enough; a stall is never too short."""
+    return is_said(seconds[problem], sum(seconds.values())) or (
+        problem == "stalled" and seconds[problem] > 0
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more

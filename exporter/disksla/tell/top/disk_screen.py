@@ -1,0 +1,163 @@
+"""One disk: sentences, strip and curves of five minutes, limits, credits; and its consumers."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from disksla.base.units import format_bandwidth, format_count, format_duration, format_percent
+from disksla.tell.api import LiveDiskDocument
+from disksla.tell.explanation import (
+    SHOWN,
+    SHOWN_WORDS,
+    describe_condition,
+    describe_load,
+    describe_rates,
+    shown_load,
+)
+from disksla.tell.top.line import Line, Span, fit, wrap
+from disksla.tell.top.look import Look, curve, strip
+from disksla.tell.top.order import problem_now
+
+_LABEL = 12
+_VALUE = 12
+_COLUMN_S = 5
+_LEAST_CURVE = 10
+_SHARE = 9
+_MOST_NAME = 60
+
+
+def disk_lines(disk: LiveDiskDocument, now_s: float, width: int, look: Look) -> list[Line]:
+    """Return what is known of a disk as lines that are at most this wide, if it is not small.
+
+    `now_s` is the time of the last sample, in seconds since 1970.
+    """
+    lines: list[Line] = [_title(disk), ()]
+    for sentence in disk.sentences:
+        lines += [(Span(line),) for line in wrap(sentence, width)]
+    lines += [(), *_charts(disk, width, look), _key(look), ()]
+    for label, text in _facts(disk, now_s):
+        wrapped = wrap(text, width - _LABEL) or [""]
+        lines.append((Span(fit(label, _LABEL), "soft"), Span(wrapped[0])))
+        lines += [(Span(" " * _LABEL), Span(line)) for line in wrapped[1:]]
+    return lines
+
+
+def _title(disk: LiveDiskDocument) -> Line:
+    problem = problem_now(disk)
+    words = describe_condition(disk.condition, disk.load_ratio)
+    label = Span(f" {words} ", problem or "", problem is not None)
+    return (Span(disk.device, "strong"), Span(" "), label, Span(f" {disk.size_text}"))
+
+
+def _charts(disk: LiveDiskDocument, width: int, look: Look) -> Iterator[Line]:
+    """Yield the strip and the curves, in front of them the last value, behind them the highest."""
+    charts, limits = disk.charts, disk.limits
+    columns = max(_LEAST_CURVE, min(len(charts.verdicts), width - _LABEL - _VALUE))
+    period = f"Last {columns * _COLUMN_S} s, {_COLUMN_S} s for each character"
+    yield (Span(period, "heading"),)
+    yield (
+        Span(fit("state", _LABEL), "soft"),
+        Span(" " * _VALUE),
+        *strip(charts.verdicts[-columns:], columns, look.glyphs),
+    )
+    for label, values, format_value, limit in (
+        ("IOPS", charts.iops, format_count, _shared(limits.read_iops, limits.write_iops)),
+        (
+            "throughput",
+            charts.bytes_per_second,
+            format_bandwidth,
+            _shared(limits.read_bytes_per_second, limits.write_bytes_per_second),
+        ),
+        ("await", charts.latency_s, format_duration, None),
+        ("queue depth", charts.queue_depth, format_count, None),
+        ("credits", charts.credits_ratio, format_percent, 1.0),
+    ):
+        if any(value is not None for value in values):
+            yield _chart(label, values[-columns:], format_value, limit, look)
+
+
+def _chart(
+    label: str,
+    values: Sequence[float | None],
+    format_value: Callable[[float], str],
+    limit: float | None,
+    look: Look,
+) -> Line:
+    known = [value for value in values if value is not None]
+    highest = max(known, default=0.0)
+    last = values[-1] if values else None
+    return (
+        Span(fit(label, _LABEL), "soft"),
+        Span(fit("-" if last is None else format_value(last), _VALUE)),
+        Span(curve(values, max(highest, limit or 0.0), has_blocks=look.has_blocks), "unproven"),
+        Span(f" max {format_value(highest)}", "soft"),
+    )
+
+
+def _shared(read: float | None, write: float | None) -> float | None:
+    """Return a limit that is the same for reads and writes."""
+    return read if read == write else None
+
+
+def _key(look: Look) -> Line:
+    """Return what the characters of a strip mean."""
+    parts = [
+        (Span(look.glyphs[each], each), Span(f" {SHOWN_WORDS[each]} ", "soft")) for each in SHOWN
+    ]
+    return tuple(span for part in parts for span in part)
+
+
+def _facts(disk: LiveDiskDocument, now_s: float) -> Iterator[tuple[str, str]]:
+    present = disk.present
+    reads, writes = format_count(present.read_iops), format_count(present.write_iops)
+    read, written = present.read_bytes_per_second, present.written_bytes_per_second
+    now = f"{reads} r/s, {writes} w/s, {format_bandwidth(read)} read"
+    yield "now", f"{now}, {format_bandwidth(written)} written, {disk.inflight or 0} in flight"
+    if disk.load_ratio is not None:
+        yield "load", describe_load(disk.load_ratio, "its limit")
+    yield "limits", describe_rates(disk.limits) or "none are known"
+    for level in disk.credits:
+        yield "credits", level.describe()
+    for machine in disk.machine_limits:
+        load = machine.load_ratio
+        used = "" if load is None else f"; load {format_percent(shown_load(load))}"
+        yield "machine", f"{machine.limits}{used}"
+    yield "terms", disk.terms
+    yield "from", _origin(disk, now_s)
+    if disk.mount_points:
+        yield "mounted on", ", ".join(disk.mount_points)
+    if disk.claim:
+        yield "claim", disk.claim
+
+
+def _origin(disk: LiveDiskDocument, now_s: float) -> str:
+    """Return who says what the disk is, and how long ago it was true."""
+    origin = disk.said_by or disk.terms_source
+    if disk.as_of_timestamp_s is None:
+        return origin
+    return f"{origin}, {format_duration(max(0.0, now_s - disk.as_of_timestamp_s))} ago"
+
+
+def who_lines(disk: LiveDiskDocument, width: int) -> list[Line]:
+    """Return who used a disk as lines that are at most this wide, if it is not small."""
+    return [(Span(disk.device, "strong"), Span(" is used by")), (), *_consumers(disk, width)]
+
+
+def _consumers(disk: LiveDiskDocument, width: int) -> Iterator[Line]:
+    if not disk.consumers:
+        why = disk.why_no_consumers or "it was not watched in the last five minutes"
+        yield from ((Span(line),) for line in wrap(f"not known: {why}", width))
+        return
+    when = "throttled" if any(disk.throttled_seconds.values()) else "busy"
+    yield (Span(f"Shares of what it served while it was {when}", "soft"),)
+    names = min(_MOST_NAME, max(1, width - 2 * (_SHARE + 1) - 1))
+    headings = (
+        fit("consumer", names),
+        *(fit(each, _SHARE, is_number=True) for each in ("requests", "bytes")),
+    )
+    yield (Span(" ".join(headings), "heading"),)
+    for each in disk.consumers:
+        name = f"{each.consumer} ({each.program})" if each.program else each.consumer
+        shares = [
+            fit("-" if share is None else f"{100 * share:.1f} %", _SHARE, is_number=True)
+            for share in (each.requests, each.bytes)
+        ]
+        yield (Span(" ".join((fit(name, names), *shares))),)

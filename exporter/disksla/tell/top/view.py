@@ -1,0 +1,151 @@
+"""What is shown of the disks, and how a key changes that."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from disksla.tell.top.order import SORT_KEYS, SortKey
+
+LONGEST_FILTER = 40
+
+
+class Size(NamedTuple):
+    """Size of a terminal."""
+
+    columns: int
+    rows: int
+
+
+class View(NamedTuple):
+    """What is shown."""
+
+    sort: SortKey = "trouble"
+    selected: str | None = None
+    """Name of a disk; None for the first."""
+    is_open: bool = False
+    """The selected disk is shown alone."""
+    is_who: bool = False
+    """Of an open disk, its consumers are shown."""
+    is_help: bool = False
+    is_frozen: bool = False
+    has_quit: bool = False
+    scrolled: int = 0
+    """Lines above the first that is shown, of one disk or of the help."""
+    filter: str = ""
+    """What the names, mount points or claims of the disks contain."""
+    is_typing: bool = False
+    """Keys are letters of the filter."""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether all disks are shown."""
+        return not (self.is_open or self.is_help)
+
+
+class Place(NamedTuple):
+    """Where the view is in what there is."""
+
+    names: Sequence[str] = ()
+    """Of the disks that are listed, in their order."""
+    page: int = 1
+    """Lines that scroll, on the screen."""
+    longest: int = 0
+    """Most lines to scroll."""
+
+
+_MOVES: Mapping[str, int] = {"up": -1, "k": -1, "down": 1, "j": 1}
+_PAGES: Mapping[str, int] = {"page-up": -1, "page-down": 1}
+_ENDS: Mapping[str, float] = {"home": float("-inf"), "end": float("inf")}
+
+
+def press(view: View, key: str, place: Place) -> View:
+    """Return the view after a key."""
+    if view.is_typing:
+        return _typed(view, key)
+    if key in SORT_KEYS and not view.is_help:
+        return view._replace(sort=SORT_KEYS[key])
+    moved = _moved(view, key, place)
+    if moved is not None:
+        return moved
+    change = _CHANGES.get(key)
+    return view if change is None else change(view, place)
+
+
+def _moved(view: View, key: str, place: Place) -> View | None:
+    """Return the view after a key that moves; None if it is another key."""
+    step = _MOVES.get(key, _ENDS.get(key, _PAGES.get(key, 0) * max(1, place.page)))
+    if not step:
+        return None
+    if not view.is_list:
+        return view._replace(scrolled=_bounded(view.scrolled + step, place.longest))
+    if not place.names:
+        return view
+    index = place.names.index(view.selected) if view.selected in place.names else 0
+    return view._replace(selected=place.names[_bounded(index + step, len(place.names) - 1)])
+
+
+def _bounded(index: float, most: int) -> int:
+    return int(min(max(0, index), max(0, most)))
+
+
+def _typed(view: View, key: str) -> View:
+    """Return the view after a key while a filter is typed."""
+    match key:
+        case "enter":
+            return view._replace(is_typing=False)
+        case "escape":
+            return view._replace(is_typing=False, filter="")
+        case "backspace":
+            return view._replace(filter=view.filter[:-1])
+        case "space":
+            return _typed(view, " ")
+        case _ if len(key) == 1 and len(view.filter) < LONGEST_FILTER:
+            return view._replace(filter=view.filter + key)
+        case _:
+            return view
+
+
+def _back(view: View, _place: Place) -> View:
+    """Return the view before this one: first without help, then all disks, then without filter."""
+    if view.is_help:
+        return view._replace(is_help=False, scrolled=0)
+    kept = view.filter if view.is_open else ""
+    return view._replace(is_open=False, is_who=False, scrolled=0, filter=kept)
+
+
+def _quit(view: View, place: Place) -> View:
+    return view._replace(has_quit=True) if view.is_list else _back(view, place)
+
+
+def _open(view: View, place: Place) -> View:
+    if not view.is_list or not place.names:
+        return view
+    name = view.selected if view.selected in place.names else place.names[0]
+    return view._replace(selected=name, is_open=True, is_who=False, scrolled=0)
+
+
+def _help(view: View, _place: Place) -> View:
+    return view._replace(is_help=not view.is_help, scrolled=0)
+
+
+def _who(view: View, place: Place) -> View:
+    """Return the view with the consumers of the selected disk, or without them."""
+    if view.is_help:
+        return view
+    opened = _open(view, place)
+    return opened._replace(is_who=not view.is_who, scrolled=0) if opened.is_open else view
+
+
+def _filter(view: View, _place: Place) -> View:
+    return view._replace(is_typing=True, filter="") if view.is_list else view
+
+
+_CHANGES: Mapping[str, Callable[[View, Place], View]] = {
+    "q": _quit,
+    "escape": _back,
+    "enter": _open,
+    "w": _who,
+    "space": lambda view, _place: view._replace(is_frozen=not view.is_frozen),
+    "h": _help,
+    "?": _help,
+    "/": _filter,
+}

@@ -1,0 +1,269 @@
+"""The second sign of a limiter: the law of the bucket.
+
+An even limiter is a bucket of tokens that is filled at the rate of a limit, and holds those of a
+short time. A request takes a token, or waits for one. So what is served never exceeds what was
+filled in: it stays below a line that rises with the limit. The gap to that line is what the bucket
+still has, and what is at the disk and not served yet. **If more requests are in flight than fit
+into the gap, the others wait for tokens**, and as long as they do, the disk serves its limit, but
+for a request or two, in each piece of that time. A disk that is only busy serves now more and now
+less: it crosses the line, or falls back from it.
+
+The gap is followed for some seconds. It is at most a full bucket, and what is in flight: after a
+rest, so much passes at once.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from disksla.promise.catalogue import Charge, Limits
+from disksla.verdict.interval import Interval
+from disksla.verdict.throttling.naming import levels
+from disksla.verdict.throttling.observation import data_s
+from disksla.verdict.throttling.throttle import ThrottleLevel
+
+MEMORY_S = 10
+"""No verdict depends on anything older."""
+EVIDENCE_S = 8
+"""For so long, pieces count. Before that, a gap is followed for the rest of MEMORY_S, after which
+it does not matter that none is taken to be there at first."""
+DEPTHS_S = (0.01, 0.1, 1.0)
+"""What buckets hold, as time of their rate, if it is not known: those with windows too short to be
+seen, of QEMU, and of AWS (docs/limiters.md)."""
+SLOWER = 0.012
+"""The share of the promise by which limiters serve less at most (docs/limiters.md)."""
+BAND_REQUESTS = 1.5
+LATE_S = 0.003
+"""By so many requests, and what the limit serves in this time, a sample is off the line of a
+limiter: it was late, or the last token was used for a larger request."""
+PIECE_REQUESTS = 16
+"""Served in a piece. A disk serves fewer as evenly by chance."""
+EVEN_SHARE = 0.9
+"""Of the time of the pieces."""
+ENOUGH_REQUESTS = 60
+"""Served in even pieces."""
+WAITING_SHARE = 0.25
+"""Of the time with requests in flight. A disk that is only busy is near the line for less."""
+MOST_OVER = 2
+"""Windows in which more is served than the bucket had, as samples are late. More of them in one
+second show another rate, and more in all that it is not this bucket."""
+NEAR_SHARE = 0.8
+"""Of the limit. If no window of a second has so much, none waited."""
+
+
+class LimitBucket(NamedTuple):
+    """The bucket of one limit, and how writes are counted."""
+
+    level: ThrottleLevel
+    charge: Charge
+    has_empty: bool
+    """As many writes are empty as there were flushes; else all have data."""
+    depth_s: float
+    window_s: float
+    """In which it is filled once; 0 if it is filled all the time."""
+    faster: float
+    """The share of the promise by which it serves more at most."""
+
+    def requests(self, window: Interval) -> int:
+        """Return the requests that used it."""
+        return window.requests - (window.flushes if self.has_empty else 0)
+
+    def cost_s(self, window: Interval) -> float:
+        """Return the tokens that were used, as time of the limit."""
+        charge, writes = self.charge, window.writes
+        if self.has_empty and window.flushes:
+            writes = max(min(1, window.written_bytes), writes - window.flushes)
+        return (
+            charge.read_s * window.reads
+            + charge.write_s * writes
+            + charge.read_byte_s * window.read_bytes
+            + charge.written_byte_s * window.written_bytes
+        )
+
+
+@lru_cache(maxsize=256)
+def buckets_of(limits: Limits) -> tuple[LimitBucket, ...]:
+    """Return the buckets that may make the requests of a disk wait, as far as they are known."""
+    limiter = limits.limiter
+    known_s = limiter.bucket_s or limiter.window_s
+    return tuple(
+        LimitBucket(
+            level=level,
+            charge=charge,
+            has_empty=has_empty,
+            depth_s=depth_s,
+            window_s=limiter.window_s or 0.0,
+            faster=limiter.excess_ratio,
+        )
+        for level, least, most in levels(limits)
+        for charge in dict.fromkeys((*least, *most))
+        for has_empty in (False, True)
+        for depth_s in ((known_s,) if known_s else DEPTHS_S)
+    )
+
+
+class Piece(NamedTuple):
+    """A time in which requests waited throughout, and what was served in it."""
+
+    seconds: float = 0.0
+    requests: int = 0
+    off_s: float = 0.0
+    """By how much less than the limit, as time of it; `low_s` and `high_s` since its begin."""
+    low_s: float = 0.0
+    high_s: float = 0.0
+
+    def longer(self, seconds: float, requests: int, cost_s: float) -> "Piece":
+        """Return the piece with a further window."""
+        off_s = self.off_s + seconds - cost_s
+        return Piece(
+            self.seconds + seconds,
+            self.requests + requests,
+            off_s,
+            min(self.low_s, off_s),
+            max(self.high_s, off_s),
+        )
+
+
+class Followed(NamedTuple):
+    """A bucket that was followed for a second. Amounts are times of the limit.
+
+    At the end of the second, the gap is that at the start plus `shift_s`, but at least `least_s`
+    and at most `most_s`.
+    """
+
+    shift_s: float
+    least_s: float
+    most_s: float
+    waited_s: tuple[float, ...]
+    """Time of each window in which requests waited."""
+    over: int
+    """Windows in which more was served than the bucket had."""
+    pieces_s: float
+    """Time of the pieces that ended in it."""
+    even_s: float
+    """Time of those in which the limit was served throughout."""
+    even_cost_s: float
+    """Served in these."""
+    even_requests: int
+    rest: Piece
+    """The piece that has not ended."""
+    largest_s: float
+    """Of a request."""
+
+    def gap_after_s(self, gap_s: float) -> float:
+        """Return the gap at the end of the second, by that at the start."""
+        return min(self.most_s, max(self.least_s, gap_s + self.shift_s))
+
+
+def follow(
+    windows: Sequence[Interval], before: Sequence[Followed | None], bucket: LimitBucket
+) -> Followed | None:
+    """Return a bucket after the windows of a second; None if certainly none of them waited.
+
+    `before` are the seconds before it for which the gap is followed.
+    """
+    costs = [bucket.cost_s(window) for window in windows]
+    if all(
+        cost < NEAR_SHARE * window.seconds for cost, window in zip(costs, windows, strict=True)
+    ) and sum(costs) < NEAR_SHARE * sum(window.seconds for window in windows):
+        return None
+    counts = [bucket.requests(window) for window in windows]
+    one_s = sum(costs) / max(1, sum(counts))
+    largest_s = max(cost / max(1, count) for cost, count in zip(costs, counts, strict=True))
+    band_s = BAND_REQUESTS * largest_s + LATE_S + bucket.window_s
+    gap_s, piece = _gap_s(before, bucket), Piece()
+    if before and before[-1] is not None:
+        piece = before[-1].rest
+    shift_s, least_s, most_s = 0.0, -1.0, bucket.depth_s + one_s * windows[0].inflight_before + 1
+    is_waiting = windows[0].inflight_before * one_s > gap_s
+    is_resting = not windows[0].inflight_before
+    waited_s = []
+    pieces_s = even_s = even_cost_s = 0.0
+    over = even_requests = 0
+    for cost_s, count, window in zip(costs, counts, windows, strict=True):
+        filled_s = window.seconds * (1 - SLOWER)
+        if is_resting and window.inflight:
+            # The load began within the window. Until then the bucket was full, or was filled.
+            rest_s = max(0.0, window.seconds - window.busy_ms / 1000)
+            shift_s, filled_s = shift_s + rest_s, filled_s - rest_s
+            least_s = min(bucket.depth_s, least_s + rest_s)
+            most_s = min(bucket.depth_s, most_s + rest_s)
+            gap_s = min(bucket.depth_s, gap_s + rest_s)
+        is_resting = not (window.inflight or window.requests)
+        full_s = window.inflight * one_s + bucket.depth_s
+        shift_s += filled_s - cost_s
+        least_s = min(full_s, max(0.0, least_s + filled_s - cost_s))
+        most_s = min(full_s, max(0.0, most_s + filled_s - cost_s))
+        gap_s += filled_s - cost_s
+        is_over = gap_s < -band_s - window.seconds * (SLOWER + bucket.faster)
+        gap_s = min(full_s, max(0.0, gap_s))
+        was_waiting, is_waiting = is_waiting, window.inflight * one_s > gap_s
+        share = 0.0 if is_over else (was_waiting + is_waiting) / 2
+        waited_s.append(min(share * window.seconds, data_s(window)))
+        over += is_over
+        if is_over or not (was_waiting and is_waiting):
+            piece = Piece()
+            continue
+        piece = piece.longer(window.seconds, count, cost_s)
+        if piece.requests >= PIECE_REQUESTS:
+            pieces_s += piece.seconds
+            if piece.high_s - piece.low_s <= band_s:
+                even_s += piece.seconds
+                even_cost_s += piece.seconds - piece.off_s
+                even_requests += piece.requests
+            piece = Piece()
+    return Followed(
+        shift_s=shift_s,
+        least_s=least_s,
+        most_s=most_s,
+        waited_s=tuple(waited_s),
+        over=over,
+        pieces_s=pieces_s,
+        even_s=even_s,
+        even_cost_s=even_cost_s,
+        even_requests=even_requests,
+        rest=piece,
+        largest_s=largest_s,
+    )
+
+
+def _gap_s(before: Sequence[Followed | None], bucket: LimitBucket) -> float:
+    """Return the gap after these seconds; in one in which none waited, the bucket got full."""
+    gap_s = 0.0
+    for each in before:
+        gap_s = bucket.depth_s if each is None else each.gap_after_s(gap_s)
+    return gap_s
+
+
+def limiting_rate(
+    seconds: Sequence[Followed | None], busy_s: Sequence[float], bucket: LimitBucket
+) -> float | None:
+    """Return the rate at which a bucket makes requests wait, as a share of the promise, or None.
+
+    `seconds` are those of EVIDENCE_S that end now.
+    `busy_s` are the times with requests in flight. What was before another rate does not count.
+    """
+    last = seconds[-1]
+    if last is None or not any(last.waited_s):
+        return None
+    inflight_s = waited_s = pieces_s = even_s = even_cost_s = largest_s = 0.0
+    even_requests = over = 0
+    for followed, busy in zip(reversed(seconds), reversed(busy_s), strict=True):
+        if followed is not None and followed.over > MOST_OVER:
+            break
+        inflight_s += busy
+        if followed is not None:
+            over += followed.over
+            waited_s += sum(followed.waited_s)
+            pieces_s += followed.pieces_s
+            even_s += followed.even_s
+            even_cost_s += followed.even_cost_s
+            even_requests += followed.even_requests
+            largest_s = max(largest_s, followed.largest_s)
+    if even_requests < ENOUGH_REQUESTS or over > MOST_OVER:
+        return None
+    if even_s < EVEN_SHARE * pieces_s or waited_s < WAITING_SHARE * inflight_s:
+        return None
+    edge = largest_s / even_s  # of a request, only a part may be within
+    rate = even_cost_s / even_s
+    return rate if 1 - SLOWER - edge <= rate <= 1 + bucket.faster + edge else None

@@ -1,3 +1,0 @@
-"""The provider's acceptance test: run or imported, judged and reported."""
-
-from disksla.verification.report import SuiteTestResult, VerificationReport

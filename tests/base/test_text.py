@@ -1,0 +1,40 @@
+"""Escaping of characters that a terminal interprets."""
+
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.base.text import command_lines, escape_control, escape_html
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("vdb, 16 GiB\nö 東", "vdb, 16 GiB\nö 東"),
+        ("a\x1b[2J\x9b\x07\t\r", r"a\x1b[2J\x9b\x07\t\r"),
+        ("\u202eads\udcff\u200b", r"\u202eads\udcff\u200b"),
+    ],
+)
+def test_escape_control_escapes_control_characters(text: str, escaped: str) -> None:
+    assert escape_control(text) == escaped
+    assert escape_control(escaped) == escaped
+
+
+def test_escape_html_escapes_direction_marks() -> None:
+    assert escape_html("/srv/\u202ecod.exe<\u2066\u05d0") == "/srv/\\u202ecod.exe&lt;\\u2066\u05d0"
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), max_size=20))
+def test_shell_reads_the_same_words(words: list[str]) -> None:
+    command = command_lines(["printf", r"%s\0", *words, "end"])
+    printed = subprocess.run(["sh", "-c", command], capture_output=True, check=True).stdout
+    assert printed.decode().split("\0")[:-1] == [*words, "end"]
+
+
+@given(st.lists(st.from_regex(r"--[a-z]{1,20}=[a-z0-9/]{1,40}", fullmatch=True), min_size=1))
+def test_command_of_short_words_fits_in_the_width(words: list[str]) -> None:
+    lines = command_lines(words).split("\n")
+    assert max(map(len, lines)) <= 80
+    assert all(line.endswith(" \\") for line in lines[:-1])

@@ -1,0 +1,122 @@
+"""All checks together: a machine without problems, and what every result has."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.core import Sample
+
+from disksla.commands.doctor_checks import CheckResult, counts, examine, in_groups, worst
+from disksla.commands.doctor_checks.check_result import GROUPS
+from disksla.commands.doctor_checks.daemon_checks import METRICS
+from disksla.commands.doctor_checks.facts import (
+    AccessFacts,
+    ClockFacts,
+    ConfigurationFacts,
+    DaemonFacts,
+    FioFacts,
+    KernelFacts,
+    StateFacts,
+    WebFacts,
+)
+from support.machine_facts import DISK, HEALTHY, SETTINGS, UNIT, configured, machine
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCE = ROOT / "exporter" / "disksla" / "commands" / "doctor_checks"
+TEXT = st.text(max_size=20)
+MAYBE_TEXT = st.none() | TEXT
+FACTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "kernel": st.builds(
+            KernelFacts, TEXT, diskstats=MAYBE_TEXT, wait_problems=st.dictionaries(TEXT, TEXT)
+        ),
+        "provider": st.sampled_from((None, "aws", "vk", "acme")),
+        "disks": st.sampled_from(((), (DISK,))),
+        "iostats": st.dictionaries(st.just("nvme1n1"), TEXT),
+        "configuration": st.sampled_from((configured(SETTINGS), configured("")))
+        | st.builds(
+            ConfigurationFacts,
+            MAYBE_TEXT,
+            st.none(),
+            TEXT,
+            terms_problems=st.tuples(TEXT),
+            web=st.none() | st.builds(WebFacts, TEXT, MAYBE_TEXT),
+        ),
+        "state": st.builds(StateFacts, TEXT, MAYBE_TEXT, st.integers(0, 2**60), st.booleans()),
+        "access": st.builds(AccessFacts, TEXT, MAYBE_TEXT, st.tuples(TEXT), st.booleans()),
+        "unit": st.sampled_from((None, UNIT)),
+        "fio": st.builds(FioFacts, problem=MAYBE_TEXT),
+        "clock": st.builds(ClockFacts, st.none() | st.booleans()),
+        "daemon": st.builds(
+            DaemonFacts,
+            TEXT,
+            MAYBE_TEXT,
+            MAYBE_TEXT,
+            st.integers(100, 599),
+            TEXT,
+            st.just(200) | st.integers(100, 599),
+            st.lists(
+                st.builds(
+                    Sample,
+                    st.sampled_from(METRICS),
+                    st.dictionaries(st.sampled_from(("version", "collector")), TEXT),
+                    st.floats(0, 1e9),
+                    *[st.none()] * 3,
+                ),
+                max_size=8,
+            ).map(tuple),
+        ),
+        "is_root": st.booleans(),
+    },
+)
+
+
+def test_nothing_is_noted_on_a_healthy_machine() -> None:
+    found = list(examine(HEALTHY))
+    assert [each for each in found if each.status != "ok"] == []
+    assert {each.group for each in found} == set(GROUPS)
+
+
+@given(FACTS)
+def test_every_problem_has_what_is_expected_and_wrong_ones_a_fix(facts: dict[str, Any]) -> None:
+    found = list(examine(machine(**facts)))
+    assert found
+    for each in found:
+        assert each.group in GROUPS
+        assert each.found is not None
+        assert (each.expected is None) == (each.status == "ok")
+        assert each.fix or each.status != "wrong"
+    assert sum(counts(found).values()) == len(found)
+    grouped = [each for _, group in in_groups(found) for each in group]
+    assert sorted(map(repr, grouped)) == sorted(map(repr, found))
+
+
+@given(st.lists(st.sampled_from(("ok", "note", "wrong"))))
+def test_worst_is_the_last_of_the_order(statuses: list[Any]) -> None:
+    found = [CheckResult(check="kernel.x", status=status, found="") for status in statuses]
+    order = ["ok", "note", "wrong"]
+    assert worst(found) == max(statuses, key=order.index, default="ok")
+    if found:
+        [(_, group)] = in_groups(found)
+        assert [each.status for each in group] == sorted(statuses, key=order.index)
+
+
+def test_groups_with_problems_are_last() -> None:
+    found = [
+        CheckResult(check="kernel.a", status="wrong", found=""),
+        CheckResult(check="disks.b", status="ok", found=""),
+        CheckResult(check="state.c", status="note", found=""),
+    ]
+    assert [name for name, _ in in_groups(found)] == ["disks", "state", "kernel"]
+
+
+def test_document_has_the_ids_of_all_checks() -> None:
+    ids = re.compile(rf'["`]((?:{"|".join(GROUPS)})\.[a-z_]+)["`]')
+    modules = [*(SOURCE.glob("*.py"))]
+    used = {found for path in modules for found in ids.findall(path.read_text("utf-8"))}
+    used |= {"kernel.iowait"}  # composed of the source's name
+    document = (ROOT / "docs" / "doctor.md").read_text("utf-8")
+    assert set(ids.findall(document)) == used

@@ -1,0 +1,132 @@
+"""The command line: options, errors and signals."""
+
+import argparse
+import contextlib
+import importlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from disksla.commands.cli import COMMANDS, build_parser, main
+from support.daemon_process import DISKSLA, PATIENCE_S
+from support.waiting import eventually
+
+
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = build_parser()
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            parser.parse_args([command, "--help"])
+        assert ended.value.code == (3 if command == "check" else 0)  # of a monitoring plugin
+        assert f"usage: disksla {command}" in capsys.readouterr().out
+
+
+def options() -> dict[str, dict[str, argparse.Action]]:
+    """Return the action of each option, by option and command."""
+    found: dict[str, dict[str, argparse.Action]] = {}
+    for command in COMMANDS:
+        parser = argparse.ArgumentParser()
+        importlib.import_module(f"disksla.commands.{command.replace('-', '_')}").add_arguments(
+            parser
+        )
+        for action in parser._actions:  # noqa: SLF001 -- argparse has no public list
+            for option in action.option_strings:
+                found.setdefault(option, {})[command] = action
+    return found
+
+
+def test_an_option_means_the_same_in_all_commands() -> None:
+    """Kind and name of the value are equal; its default and its explanation may differ."""
+    for option, by_command in options().items():
+        kinds = {
+            (type(action), action.dest, action.nargs, action.metavar, action.type)
+            for action in by_command.values()
+        }
+        assert len(kinds) == 1, (option, by_command)
+
+
+def test_one_option_for_one_thing() -> None:
+    known = options()
+    assert not known.keys() & {"--even-if-busy", "--config", "--time", "--yes", "-f"}
+    for option in ("--config.file", "--json", "--force", "--duration", "--recording"):
+        assert option in known
+    with_disks = {"discover", "explain", "once", "probe", "record", "serve", "sweep", "verify"}
+    assert with_disks <= known["--config.file"].keys() & known["--path.sysfs"].keys()
+    reports = {"discover", "limits", "catalog", "doctor", "probe", "verify", "judge", "sweep"}
+    assert reports | {"identify", "replay"} <= known["--json"].keys()
+
+
+@pytest.mark.parametrize(
+    "command", [[str(DISKSLA)], [sys.executable, "-m", "disksla"]], ids=["script", "module"]
+)
+def test_script_and_module_run_the_same_command(command: list[str]) -> None:
+    ended = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("usage: disksla [-h]")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["nonsense"], ["limits"], ["discover", "--nonsense"], ["serve", "--log.level", "loud"]],
+)
+def test_invalid_arguments_exit_with_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["discover", "--nonsense"], "usage: disksla discover"),
+        (
+            ["discover", "--nonsense"],
+            "disksla discover: error: unrecognized arguments: --nonsense",
+        ),
+        (["limits", "aws.gp3", "1TiB", "--nonsense", "5"], "arguments: --nonsense 5"),
+        (["--nonsense"], "usage: disksla [-h]"),
+        (
+            ["--config.file", "c.yml", "discover"],
+            "expected it after it: disksla discover --config.file ...",
+        ),
+    ],
+)
+def test_usage_error_is_that_of_the_command(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_closed_output_pipe_is_not_an_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [str(DISKSLA), "catalog", "--json"]
+    ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert ended.returncode == 0
+    assert ended.stderr == b""
+
+
+def test_sigint_exits_without_traceback() -> None:
+    command = [str(DISKSLA), "once", "--duration", "1h"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        descriptors = Path(f"/proc/{process.pid}/fd")
+
+        def is_sampling() -> bool:
+            """Return whether the sampler has opened /proc/diskstats."""
+            with contextlib.suppress(FileNotFoundError):  # closed after it was listed
+                files = [descriptor.readlink() for descriptor in descriptors.iterdir()]
+                return Path("/proc/diskstats") in files
+            return False
+
+        assert eventually(is_sampling, PATIENCE_S)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert errors == b""

@@ -1,0 +1,125 @@
+"""What lies between two readings: leaves, the kernel, groups that ended, and debts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.kernel.consumers.consumption import Consumption, WatchedDisk
+from disksla.kernel.consumers.group_tree import Group, GroupTree
+from disksla.kernel.consumers.io_files import NOTHING, Amounts
+from disksla.kernel.consumers.sharing import (
+    MOST_NAMED,
+    Growth,
+    Roles,
+    consumptions,
+    counts_requests,
+    growth_at,
+    with_debt,
+)
+from support.cgroup_tree import NUMBER
+
+ROOT, TOP, A, B = 1, 2, 3, 4
+ROLES = Roles(ROOT, (TOP,), {A: "a.service", B: "b.service"})
+DISK = WatchedDisk("vda", NUMBER, is_busy=True, requests=0, merges=0, largest_request_bytes=None)
+
+
+def counted(**written: int) -> dict[int, dict[str, Amounts]]:
+    """Return a reading in which groups have written so many bytes, in requests of 100."""
+    ids = {"root": ROOT, "top": TOP, "a": A, "b": B}
+    return {
+        ids[name]: {NUMBER: Amounts(0, amount, 0, amount / 100)}
+        for name, amount in written.items()
+    }
+
+
+def test_the_root_has_what_the_kernel_did_and_a_parent_what_ended_groups_did() -> None:
+    before = counted(root=1000, top=900, a=500, b=100)
+    after = counted(root=2000, top=1700, a=900, b=300)
+    growth = growth_at(before, after, ROLES, NUMBER)
+    assert growth.kernel == Amounts(0, 200, 0, 2)
+    assert growth.unattributed == Amounts(0, 200, 0, 2)
+    assert growth.consumers == {
+        "a.service": Amounts(0, 400, 0, 4),
+        "b.service": Amounts(0, 200, 0, 2),
+    }
+
+
+def test_a_group_that_ended_or_is_new_has_no_difference() -> None:
+    """But for what was made since the scan before: all that it did counts."""
+    before, after = counted(root=0, top=0, a=500), counted(root=900, top=900, b=300)
+    assert growth_at(before, after, ROLES, NUMBER).consumers == {}
+    new = ROLES._replace(made_since=frozenset({B}))
+    growth = growth_at(before, after, new, NUMBER)
+    assert growth.consumers == {"b.service": Amounts(0, 300, 0, 3)}
+    assert growth.unattributed.bytes == 600
+
+
+def test_other_disks_do_not_count() -> None:
+    before, after = counted(root=0, top=0, a=0), counted(root=900, top=900, a=300)
+    assert growth_at(before, after, ROLES, "8:0") == Growth(NOTHING, NOTHING, {})
+
+
+@given(st.lists(st.integers(-50, 200), min_size=1, max_size=30))
+def test_requests_in_flight_do_not_add_up_to_io_of_the_kernel(kernel: list[int]) -> None:
+    """What is published is at most the highest sum until then."""
+    debt, published = None, 0.0
+    sums = [sum(kernel[: index + 1]) for index in range(len(kernel))]
+    for written in kernel:
+        growth = Growth(Amounts(0, written), NOTHING, {})
+        positive, debt = with_debt(growth, debt)
+        assert positive.kernel.written_bytes >= 0
+        published += positive.kernel.written_bytes
+    assert published == max(0, *sums)
+
+
+@pytest.mark.parametrize(
+    ("merges", "bytes_each", "largest", "known"),
+    [
+        (0, 4096, 131072, True),
+        (2, 4096, 131072, True),
+        (3, 4096, 131072, False),
+        (0, 131072, 131072, False),
+        (0, 131072, None, True),
+    ],
+)
+def test_requests_are_known_where_few_are_merged_or_split(
+    merges: int, bytes_each: int, largest: int | None, known: bool
+) -> None:
+    disk = DISK._replace(requests=100, merges=merges, largest_request_bytes=largest)
+    growth = Growth(NOTHING, NOTHING, {"a.service": Amounts(0, 100 * bytes_each, 0, 100)})
+    assert counts_requests(disk, DISK, growth) is known
+
+
+def test_no_more_than_a_few_consumers_are_named() -> None:
+    many = {f"{index:02}.service": Amounts(0, 1000 + index, 0, 1) for index in range(20)}
+    growth = Growth(Amounts(0, 7), NOTHING, many)
+    found = consumptions("vda", growth, with_requests=False)
+    assert [each.consumer for each in found[:2]] == ["19.service", "18.service"]
+    assert len(found) == MOST_NAMED + 2
+    assert found[-2:] == [
+        Consumption("vda", "other", bytes=4006.0),
+        Consumption("vda", "kernel", bytes=7.0),
+    ]
+    assert sum(each.bytes or 0 for each in found) == sum(a.bytes for a in many.values()) + 7
+
+
+def tree(*groups: tuple[int, int, bool]) -> GroupTree:
+    """Return a tree of groups: id, id of the group above, and whether it has io.stat."""
+    return GroupTree({each: Group(each, above, f"/{each}", io) for each, above, io in groups})
+
+
+def test_leaves_are_the_lowest_groups_that_count() -> None:
+    found = tree((1, 0, True), (2, 1, True), (3, 1, True), (4, 2, True), (5, 2, True),
+                 (6, 4, False))  # fmt: skip
+    assert [group.id for group in found.leaves(100)] == [3, 4, 5]
+    assert [group.id for group in found.tops] == [2, 3]
+    assert [group.id for group in found.above(found.groups[4])] == [2]
+
+
+def test_a_group_stands_for_those_below_it_where_there_are_too_many() -> None:
+    few = [(1, 0, True), (2, 1, True), (3, 1, True), (4, 3, True), (5, 3, True)]
+    many = [(number, 2, True) for number in range(10, 10_010)]
+    found = tree(*few, *many)
+    assert [group.id for group in found.leaves(100)] == [2, 4, 5]
+    assert len(found.leaves(20_000)) == 10_002
+    assert tree().leaves(100) == []

@@ -1,0 +1,99 @@
+"""Messages between the daemon and the helper."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.base.errors import DiskslaError
+from disksla.kernel.performance_events import EventsRequest
+from disksla.kernel.performance_events.protocol import (
+    LONGEST_BYTES,
+    MOST_DISKS,
+    Batch,
+    End,
+    Refusal,
+    decode_answer,
+    decode_request,
+    encode,
+)
+from disksla.kernel.performance_events.tracepoints import Tracepoint
+
+
+def test_the_longest_request_is_read_as_it_was_written() -> None:
+    request = EventsRequest("data_writes", tuple(f"4095:{2**20 - n}" for n in range(MOST_DISKS)))
+    packet = encode(request)
+    assert decode_request(packet) == request
+    assert len(packet) <= LONGEST_BYTES
+    assert request.numbers[0] == (4095, 2**20)
+
+
+@pytest.mark.parametrize(
+    "answer", [Batch(3, 200), End("0-3", Tracepoint(1183, 36)), End("0"), Refusal("no")]
+)
+def test_an_answer_is_read_as_it_was_written(answer: Batch | End | Refusal) -> None:
+    assert decode_answer(encode(answer)) == answer
+
+
+def test_events_of_a_cpu() -> None:
+    devices = ("7:0", "7:1", "7:2")
+    assert EventsRequest("data_writes", devices).events_of_cpu == 3
+    assert EventsRequest("requests", devices).events_of_cpu == 2
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [
+        (),
+        ("7:0",) * (MOST_DISKS + 1),
+        ("sda",),
+        ("7:0 || dev==1",),
+        ("7:",),
+        ("../7:0",),
+        ("7:0\n",),
+        ("\u0667:0",),
+        ("12345:0",),
+    ],
+)
+def test_only_numbers_of_disks_are_accepted(devices: tuple[str, ...]) -> None:
+    with pytest.raises(DiskslaError, match="expected 1 to 230 numbers such as 259:1"):
+        _ = EventsRequest("data_writes", devices).numbers
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        b"",
+        b"{}",
+        b"\xff",
+        b'{"events":"requests"}',
+        b'{"events":"sys_enter","devices":["7:0"]}',
+        b'{"events":"requests","devices":["7:0"],"filter":"1"}',
+        b'{"events":"requests","devices":[7]}',
+    ],
+)
+def test_other_requests_are_refused(packet: bytes) -> None:
+    with pytest.raises(DiskslaError, match="expected a request"):
+        decode_request(packet)
+
+
+@given(st.binary(max_size=200))
+def test_any_packet_is_read_or_refused(packet: bytes) -> None:
+    for decode in (decode_request, decode_answer):
+        with contextlib.suppress(DiskslaError):
+            assert len(encode(decode(packet))) > len("{}")
+
+
+@pytest.mark.parametrize("packet", [b'{"type":"batch","cpu":0,"descriptors":0}', b'{"type":"x"}'])
+def test_other_answers_are_refused(packet: bytes) -> None:
+    with pytest.raises(DiskslaError, match="expected a message of the same version"):
+        decode_answer(packet)
+
+
+def test_a_packet_that_is_nested_too_deeply_is_refused() -> None:
+    packet = b'{"a":' * 10_000
+    with pytest.raises(DiskslaError):
+        decode_request(packet)
+    with pytest.raises(DiskslaError):
+        decode_answer(packet)

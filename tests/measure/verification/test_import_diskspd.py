@@ -1,0 +1,386 @@
+"""Results of DiskSpd 2.0.20 to 2.2, as text and as XML.
+
+The samples were written after DiskSpd's source and its tests, not printed on Windows.
+"""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.base.errors import DiskslaError
+from disksla.base.units import KIB, MIB
+from disksla.measure.verification.import_diskspd import is_diskspd, parse_diskspd
+from disksla.measure.verification.measurement import Measurement
+
+RESULTS = Path(__file__).parent / "results"
+PUBLIC = Path(__file__).parent / "public"
+TEXT = (RESULTS / "diskspd-2.1-randread-4k.txt").read_text()
+OLD = (RESULTS / "diskspd-2.0.20-randwrite-4k.txt").read_text()
+TWO_TARGETS = (RESULTS / "diskspd-2.2-two-targets-8k.txt").read_text()
+XML = (RESULTS / "diskspd-2.2-two-timespans.xml").read_text()
+
+
+def parse_one(text: str) -> Measurement:
+    [measurement] = parse_diskspd(text)
+    return measurement
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n")])
+def test_parse_text_of_vks_command(text: str) -> None:
+    measurement = parse_one(text)
+    assert (measurement.pattern, measurement.request_bytes) == ("randread", 4 * KIB)
+    assert (measurement.inflight, measurement.is_direct) == (32, True)
+    assert measurement.rate_iops is None
+    assert measurement.measured.requests == 10000
+    assert measurement.measured.bytes == 10000 * 4096
+    assert (measurement.measured.runtime_s, measurement.measured.iops) == (10.0, 1000.0)
+    assert measurement.measured.mean_latency_s is None
+    assert measurement.percentiles == ()
+
+
+def test_parse_older_text_with_sizes_in_bytes() -> None:
+    measurement = parse_one(OLD)
+    assert (measurement.pattern, measurement.request_bytes) == ("randwrite", 4 * KIB)
+    assert (measurement.inflight, measurement.measured.iops) == (32, 350)
+
+
+def test_threads_and_targets_are_added_up() -> None:
+    measurement = parse_one(TWO_TARGETS)
+    assert (measurement.request_bytes, measurement.inflight) == (8 * KIB, 32)
+    assert measurement.measured.requests == sum(range(5700, 5708))
+    assert measurement.measured.mean_latency_s == pytest.approx(0.04206)
+    assert [each.share for each in measurement.percentiles] == [0.5, 0.9, 0.99, 0.999]
+    seconds = [each.seconds for each in measurement.percentiles]
+    assert seconds == pytest.approx([0.0305, 0.0904, 0.1002, 0.1037])
+
+
+def test_xml_gives_one_measurement_per_timespan() -> None:
+    unlimited, at_rate = parse_diskspd(XML)
+    assert (unlimited.pattern, unlimited.request_bytes) == ("randwrite", 16 * KIB)
+    assert (unlimited.inflight, unlimited.rate_iops, unlimited.is_direct) == (32, None, True)
+    assert unlimited.measured.requests == 15600
+    assert unlimited.tool == "DiskSpd 2.2"
+    assert (at_rate.pattern, at_rate.rate_iops) == ("randread", 972.0)
+    assert at_rate.measured.mean_latency_s == pytest.approx(0.0024)
+    assert [each.share for each in at_rate.percentiles] == [0.5, 0.9, 0.99, 0.999]
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "is_direct"),
+    [
+        (TEXT, "software cache disabled", "using software cache", False),
+        (
+            TEXT,
+            "\tsoftware cache disabled",
+            "\tlocal software cache disabled, remote cache enabled",
+            True,
+        ),
+        (
+            TEXT,
+            "software cache disabled",
+            "using software cache\n\t\thardware and software write caches disabled",
+            False,
+        ),
+        (TEXT, "performing read", "memory mapped I/O enabled\n\t\tperforming read", False),
+        (XML, "<DisableOSCache>true</DisableOSCache>", "", False),
+        (
+            XML,
+            "<DisableOSCache>true",
+            "<MemoryMappedIo>true</MemoryMappedIo><DisableOSCache>true",
+            False,
+        ),
+        (XML, "DisableOSCache", "DisableLocalCache", True),
+    ],
+)
+def test_buffered_io_is_detected(text: str, old: str, new: str, is_direct: bool) -> None:
+    assert old in text
+    assert parse_diskspd(text.replace(old, new))[0].is_direct is is_direct
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "pattern"),
+    [
+        (TEXT, "using random I/O", "using sequential I/O", "read"),
+        (TEXT, "using random I/O", "using interlocked sequential I/O", "read"),
+        (TEXT, "performing read test", "performing write test", "randwrite"),
+        (TEXT, "performing read test", "performing mix test (read/write ratio: 70/30)", "randrw"),
+        (XML, "<Random>4096</Random>", "<StrideSize>4096</StrideSize>", "read"),
+        (XML, "<WriteRatio>0<", "<WriteRatio>50<", "randrw"),
+    ],
+)
+def test_pattern(text: str, old: str, new: str, pattern: str) -> None:
+    assert parse_diskspd(text.replace(old, new))[-1].pattern == pattern
+
+
+NO_PARAMETERS = (PUBLIC / "diskspd-2.2-no-parameters.txt").read_text()
+COMMAND = "-c1G -d60 -r -w40 -t4 -o32 -b4K -Sh -L c:\\testfile.dat"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (COMMAND, ("randrw", 4 * KIB, 128, True, None, ("C:",))),
+        ("-Su t.dat", ("read", 64 * KIB, 2, True, None, ())),
+        ("-w100 -b512 -o1 -Sb t.dat", ("write", 512, 1, False, None, ())),
+        ("-w -r8K -b1M t.dat", ("randread", MIB, 2, False, None, ())),
+        ("-h -si -b8k #1", ("read", 8 * KIB, 2, True, None, ("#1",))),
+        ("-Suw -t2 -o3 E:\\a E:\\b", ("read", 64 * KIB, 12, True, None, ("E:",))),
+        ("-S -F2 -o3 a b", ("read", 64 * KIB, 12, True, None, ())),
+        ("-Sr -F2 -O8 d: e:", ("read", 64 * KIB, 16, True, None, ("D:", "E:"))),
+        ("-Shm -t2 a", ("read", 64 * KIB, 4, False, None, ())),
+        ("-Sh -g64 -b64K -t2 a", ("read", 64 * KIB, 4, True, 2 * 64000 / 65536, ())),
+        ("-Sh -g100i -t2 a b", ("read", 64 * KIB, 8, True, 400.0, ())),
+        ('/Sh /r "C:\\my files\\a.dat"', ("randread", 64 * KIB, 2, True, None, ("C:",))),
+    ],
+)
+def test_command_line_without_input_parameters(command: str, expected: tuple[object, ...]) -> None:
+    load = parse_one(NO_PARAMETERS.replace(COMMAND, command))
+    assert expected == (
+        load.pattern,
+        load.request_bytes,
+        load.inflight,
+        load.is_direct,
+        load.rate_iops and pytest.approx(load.rate_iops),
+        load.targets,
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("-Xprofile.xml", "neither input parameters nor a command line"),
+        ("-X profile.xml", "neither input parameters nor a command line"),
+        ("-Sh -b4K", "neither input parameters nor a command line"),
+        ("-rs50 -Sh a.dat", "random and sequential requests at the same time"),
+        ("-o0 a.dat", "-o is 0"),
+    ],
+)
+def test_command_line_that_does_not_say_the_load(command: str, message: str) -> None:
+    with pytest.raises(DiskslaError, match=message):
+        parse_diskspd(NO_PARAMETERS.replace(COMMAND, command))
+
+
+POOL = TEXT.replace("threads per file: 32\n", "\n")
+SHARED = "\tthread pool with 4 threads\n\tnumber of outstanding I/O operations per thread: {}\n"
+
+
+def with_pool(text: str, depth: int) -> str:
+    """Return a result of threads that all targets share: -F4, with -O if the depth is not 0."""
+    path = text.index("path: ")
+    start = text.rindex("\n", 0, path) + 1
+    return text[:start] + SHARED.format(depth) + text[start:]
+
+
+@pytest.mark.parametrize(
+    ("text", "inflight"),
+    [
+        (with_pool(POOL, 0), 4),
+        (with_pool(POOL, 8), 32),
+        (with_pool(TWO_TARGETS, 0), 2 * 4 * 4),
+        (with_pool(TWO_TARGETS, 8), 32),
+        (
+            with_pool(POOL, 8).replace(
+                "\t\tnumber of outstanding I/O operations per thread: 1\n",
+                "\t\trelative IO weight in thread pool: 1\n",
+            ),
+            32,
+        ),
+        (XML.replace("<TimeSpan>", "<TimeSpan><ThreadCount>3</ThreadCount>"), 3 * 8),
+        (
+            XML.replace(
+                "<TimeSpan>",
+                "<TimeSpan><ThreadCount>3</ThreadCount><RequestCount>5</RequestCount>",
+            ),
+            15,
+        ),
+        (XML.replace("<TimeSpan>", "<TimeSpan><ThreadCount>0</ThreadCount>"), 32),
+    ],
+)
+def test_threads_that_all_targets_share(text: str, inflight: int) -> None:
+    assert parse_diskspd(text)[0].inflight == inflight
+
+
+@pytest.mark.parametrize(
+    ("text", "is_paced"),
+    [
+        (TEXT, False),
+        (TEXT.replace("think time: 0ms", "think time: 5ms"), True),
+        (XML, False),
+        (XML.replace("<BlockSize>", "<ThinkTime>5</ThinkTime><BlockSize>"), True),
+        (NO_PARAMETERS.replace("-Sh", "-Sh -i10 -j5"), True),
+        (NO_PARAMETERS, False),
+    ],
+)
+def test_load_that_paused_between_requests(text: str, is_paced: bool) -> None:
+    assert parse_diskspd(text)[0].is_paced is is_paced
+
+
+def test_mix_has_reads_writes_and_percentiles_of_both() -> None:
+    mix = parse_one(NO_PARAMETERS)
+    assert (mix.read.requests, mix.write.requests) == (955795, 636092)
+    assert mix.write_share == pytest.approx(0.4, abs=0.001)
+    assert mix.measured.mean_latency_s == pytest.approx(0.001142, rel=1e-3)
+    assert mix.mean_inflight == pytest.approx(30.3, rel=1e-3)
+    assert [each.seconds for each in mix.percentiles] == pytest.approx(
+        [0.000311, 0.003942, 0.012896, 0.035402]
+    )
+
+
+def test_mix_of_older_versions_and_their_cache_line() -> None:
+    old = OLD.replace("performing write test", "performing mix test (write/read ratio: 30/100)")
+    old = old.replace("software cache disabled", "software and hardware cache disabled")
+    assert (parse_one(old).pattern, parse_one(old).is_direct) == ("randrw", True)
+
+
+def test_results_of_several_runs_in_one_text() -> None:
+    runs = parse_diskspd(TEXT + NO_PARAMETERS + OLD)
+    assert [run.name for run in runs] == [f"run {n}, timespan 1" for n in (1, 2, 3)]
+    assert [run.pattern for run in runs] == ["randread", "randrw", "randwrite"]
+
+
+def test_run_that_is_cut_off_does_not_cost_the_others() -> None:
+    whole, cut = parse_diskspd(NO_PARAMETERS + TEXT.partition("Read IO")[0])
+    assert (whole.problem, whole.pattern) == ("", "randrw")
+    assert cut.problem == "found no total in section 'Read IO'"
+
+
+def test_targets_on_several_drives_are_named() -> None:
+    assert parse_one(TWO_TARGETS.replace("'E:\\two", "'F:\\two")).targets == ("E:", "F:")
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (r"e:\data\t.dat", ("E:",)),
+        ("#12", ("#12",)),
+        (r"\\.\PhysicalDrive3", ("PHYSICALDRIVE3",)),
+        (r"\\?\Volume{ab-1}\t.dat", ("VOLUME{AB-1}",)),
+        (r"C:\ClusterStorage\Volume2\t.dat", (r"C:\CLUSTERSTORAGE\VOLUME2",)),
+        (r"\\server\share\t.dat", (r"\\SERVER\SHARE",)),
+        ("t.dat", ()),
+    ],
+)
+def test_place_of_a_target(path: str, place: tuple[str, ...]) -> None:
+    load = parse_one(NO_PARAMETERS.replace("c:\\testfile.dat", path))
+    assert load.targets == place
+
+
+@pytest.mark.parametrize(("limit", "rate"), [("250 IOPS", 32 * 250.0), ("1024 B/ms", 32 * 250.0)])
+def test_rate_limit_is_summed_over_threads(limit: str, rate: float) -> None:
+    limited = "IO priority: normal\n\t\tthroughput rate-limited to " + limit
+    assert parse_one(TEXT.replace("IO priority: normal", limited)).rate_iops == rate
+
+
+def test_xml_rate_limit_in_bytes_per_ms() -> None:
+    limited = XML.replace('<Throughput unit="IOPS">243<', "<Throughput>1024<")
+    assert parse_diskspd(limited)[1].rate_iops == 1000
+
+
+BILLION_LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
+    "<Results>&b;</Results>"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BILLION_LAUGHS, "invalid XML: undefined entity"),
+        ("<Results><!DOCTYPE r></Results>", "a declaration"),
+        ("<Results>", "it is cut off: found no </Results>"),
+        ("<Results><a></Results>", "invalid XML"),
+        ("<Results></Results>", "found 0 timespans and 0 results"),
+        (XML.replace("<BlockSize>4096</BlockSize>", ""), "found <Target> without <BlockSize>"),
+        (
+            XML.replace("<TestTimeSeconds>60.01", "<TestTimeSeconds>0.00"),
+            "found a test time of 0 s",
+        ),
+        (
+            XML.replace("<TestTimeSeconds>60.01", "<TestTimeSeconds>nan"),
+            "found 'nan'; expected a number",
+        ),
+        (
+            XML.replace(">58320<", ">x<").replace(">14580<", ">1e9<"),
+            "found '1e9'; expected a number",
+        ),
+        (XML.replace(">14580<", f">{10**19}<"), "expected a number below"),
+        (
+            XML.replace("<Random>4096</Random>", "<Random>1</Random><RandomRatio>5</RandomRatio>"),
+            "random and sequential requests at the same time",
+        ),
+        (
+            TEXT.replace("threads per file", "threads"),
+            "found no text that matches /\\^threads per file",
+        ),
+        (  # DiskSpd was interrupted
+            TEXT.partition("actual test time")[0] + "No results are displayed.",
+            "found no text that matches /actual test time",
+        ),
+        (TEXT.replace("Read IO", "Reads"), "found no total in section 'Read IO'"),
+        (TEXT.replace(" |       3.91 |    1000.00\n", "\n"), "a total of 2 columns"),
+        (
+            TEXT.replace("timespan:   1", "time").replace("Command Line", "Command"),
+            "found 0 timespans and 1 results",
+        ),
+        (TEXT.replace("block size: 4KiB", "block size: 4XB"), "unknown unit 'XB'"),
+        (TEXT.replace("block size: 4KiB", "block size: 0B"), "block size is 0"),
+        (TEXT.replace("threads per file: 32", "threads per file: 0"), "threads per file is 0"),
+        (XML.replace("<RequestCount>8<", "<RequestCount>0<"), "RequestCount is 0"),
+        (XML.replace("<BlockSize>4096<", "<BlockSize>0<"), "BlockSize is 0"),
+        (TEXT.replace("path: ", "way: "), "found 0 kinds of requests"),
+        (
+            TWO_TARGETS.replace("block size: 8KiB", "block size: 4KiB", 1),
+            "found 2 kinds of requests",
+        ),
+        (
+            TEXT.replace("using random I/O", "using mixed random/sequential I/O (50% random)"),
+            "found no text that matches /\\^using",
+        ),
+    ],
+)
+def test_invalid_result_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(DiskslaError, match=message):
+        parse_diskspd(text)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> str:
+    """Return a result of which a part is removed or replaced."""
+    text = draw(st.sampled_from([TEXT, OLD, TWO_TARGETS, XML]))
+    begin = draw(st.integers(0, len(text)))
+    end = draw(st.integers(begin, min(len(text), begin + 200)))
+    return text[:begin] + draw(st.text(max_size=20)) + text[end:]
+
+
+@given(st.text() | st.text().map("<Results>".__add__) | damaged())
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
+    try:
+        measurements = parse_diskspd(text)
+    except DiskslaError:
+        return
+    assert measurements
+    for measurement in measurements:
+        assert measurement.measured.runtime_s > 0
+
+
+def test_is_diskspd_recognises_text_and_xml() -> None:
+    assert is_diskspd(TEXT)
+    assert is_diskspd(f"\n {XML}")
+    assert not is_diskspd('{"fio version": "fio-3.33"}')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.replace("path: ", "\n" * 300_000 + "x"),
+        f"{TEXT}\n%-ile |  Read (ms)\n50th{' ' * 300_000}x",
+    ],
+    ids=["lines", "blanks"],
+)
+def test_parse_time_is_linear_in_length(text: str) -> None:
+    """With quadratic regular expressions either would take two minutes."""
+    with contextlib.suppress(DiskslaError):
+        assert parse_diskspd(text)

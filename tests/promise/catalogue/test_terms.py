@@ -1,0 +1,137 @@
+"""Rows of the catalogue: their checks, and finding them by name."""
+
+from typing import Any
+
+import pytest
+
+from disksla.base.errors import DiskslaError
+from disksla.promise.catalogue.terms import Catalog
+from support.catalog_rows import make_terms
+
+CLAMP = {"rule": "clamp", "minimum": 100}
+
+
+def test_terms_without_limits() -> None:
+    assert make_terms().budget is None
+    assert make_terms().read_iops is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"budget": "sum"}, "^1: budget: found a budget without limits; expected rules"),
+        ({"read_iops": CLAMP}, "^1: budget: missing beside limits; expected one of: separate"),
+        (
+            {"budget": "sum", "read_iops": CLAMP},
+            "^1: budget: found 'sum' with different rules for reads and writes",
+        ),
+        (
+            {
+                "budget": "separate",
+                "read_bandwidth": {"rule": "from-iops", "bytes_per_io": "4KiB"},
+            },
+            "^1: read_bandwidth: found a rule that follows from the other limit; expected a rule",
+        ),
+        (
+            {
+                "budget": "separate",
+                "read_iops": CLAMP,
+                "cost": {"type": "additive", "small_bytes": "4KiB", "large_bytes": "64KiB"},
+            },
+            "^1: cost: found an additive cost; expected it with budget time_shared only",
+        ),
+        (
+            {
+                "promised_shares": [
+                    {"request_bytes": "8KiB", "share": 0.5},
+                    {"request_bytes": "4KiB", "share": "1.0"},
+                ]
+            },
+            "^1: promised_shares: found sizes out of order; expected ascending",
+        ),
+        ({"promised_shares": [{"request_bytes": "8KiB", "share": 0}]}, "expected a share above 0"),
+        (
+            {"latency": {"kind": "indicative"}},
+            "^1: latency: found none of seconds and write_seconds; expected at least one",
+        ),
+        ({"sources": [{"date": "2026-01-02"}]}, r"^1: sources\[0\].url: missing; expected"),
+        ({"examples": []}, "^1: examples: found an empty list"),
+        ({"examples": None}, "^1: examples: found nothing; expected a list"),
+        ({"id": "other.disk"}, "^1: id: found 'other.disk' of provider acme; expected acme.NAME"),
+        ({"id": "disk"}, "^1: id: found 'disk'; expected PROVIDER.NAME"),
+        ({"read_iops": {"rule": "clamp", "minimal": 1}}, "^1: read_iops.minimal: unknown key"),
+        ({"read_iops": {"rule": "calmp"}}, r"found 'calmp' \(did you mean `clamp`\?\); expected"),
+        ({"read_iops": {"minimum": 1}}, "^1: read_iops.rule: missing; expected one of: clamp, "),
+        (
+            {"read_iops": {**CLAMP, "steps": []}},
+            "steps: not valid with `rule: clamp`, only with tiers or by-size; expected",
+        ),
+        (
+            {"latency": {"seconds": "0ms", "kind": "guaranteed"}},
+            "^1: latency.seconds: '0ms' is zero",
+        ),
+        ({"binary_gb": "yes"}, "^1: binary_gb: found 'yes'; expected true or false$"),
+    ],
+)
+def test_terms_reject_contradictions(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        make_terms(**fields)
+
+
+@pytest.mark.parametrize(
+    ("key", "rule", "problem"),
+    [
+        (
+            "read_iops",
+            {"minimum": "100MiB/s"},
+            "found '100MiB/s'; expected a plain number above 0",
+        ),
+        ("read_iops", {"minimum": 0}, "found '0'; expected a plain number above 0"),
+        ("read_bandwidth", {"minimum": 100}, "'100' has no unit; expected a bandwidth such as"),
+        ("read_bandwidth", {"minimum": "5s"}, "unknown unit 's' in '5s'; expected a bandwidth"),
+    ],
+)
+def test_rules_have_the_unit_of_their_key(key: str, rule: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=f"^1: {key}.minimum: {problem}"):
+        make_terms(budget="separate", **{key: {"rule": "clamp", **rule}})
+
+
+@pytest.mark.parametrize(
+    ("resource", "capacity"),
+    [("iops", "5400000"), ("bytes", "1TiB"), ("service_seconds", "1800s")],
+)
+def test_credits_have_the_unit_of_their_resource(resource: str, capacity: str) -> None:
+    for written in ("5400000", "1TiB", "1800s"):
+        bucket = {"resource": resource, "capacity": {"rule": "clamp", "base": written}}
+        burst = {"type": "token-buckets", "buckets": [bucket]}
+        if written == capacity:
+            assert make_terms(burst=burst).burst is not None
+        else:
+            with pytest.raises(ValueError, match=r"^1: burst.buckets\[0\].capacity.base: "):
+                make_terms(burst=burst)
+
+
+def test_catalog_finds_terms_by_id_and_alias() -> None:
+    row = make_terms(aliases=["acme.old"])
+    catalog = Catalog([row, make_terms(id="acme.other")])
+    assert catalog["acme.disk"] is row
+    assert catalog["acme.old"] is row
+    assert [row.id for row in catalog.rows] == ["acme.disk", "acme.other"]
+
+
+def test_catalog_error_names_close_ids() -> None:
+    catalog = Catalog(
+        [make_terms(aliases=["acme.dsik"]), make_terms(id="other.nvme", provider="other")]
+    )
+    with pytest.raises(DiskslaError, match=r"^unknown terms 'acme.dis'; did you mean acme.disk\?"):
+        catalog["acme.dis"]
+
+
+def test_catalog_error_names_command_without_close_id() -> None:
+    with pytest.raises(DiskslaError, match="see 'disksla catalog'"):
+        Catalog([make_terms()])["zzz"]
+
+
+def test_catalog_rejects_duplicate_names() -> None:
+    with pytest.raises(ValueError, match=r"found 'acme\.disk' twice"):
+        Catalog([make_terms(), make_terms(id="acme.new", aliases=["acme.disk"])])

@@ -1,0 +1,202 @@
+"""Access control while the web configuration file and its certificates change."""
+
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+
+from disksla.base.errors import DiskslaError
+from disksla.serve.http_server.access import AccessControl
+from disksla.serve.http_server.config import RateLimit
+from support.log_events import events
+
+TLS = "tls_server_config: {cert_file: server.crt, key_file: server.key}\n"
+HASH = "$2b$04$" + "a" * 53
+USERS = f"basic_auth_users: {{alice: {HASH}}}\n"
+HEADERS = "http_server_config: {headers: {X-Frame-Options: deny}}\n"
+
+
+@pytest.fixture
+def web(certificates: Path, tmp_path: Path) -> Path:
+    """Return the path of a web configuration file, in a directory of certificates."""
+    return Path(shutil.copytree(certificates, tmp_path / "web")) / "web.yml"
+
+
+def load(web: Path, text: str) -> AccessControl:
+    web.write_text(text)
+    return AccessControl(web)
+
+
+def rejects_everything(access: AccessControl) -> bool:
+    policy = access.policy()
+    return policy.config is None and not policy.is_open
+
+
+def test_access_is_unrestricted_without_a_file() -> None:
+    access = AccessControl()
+    policy = access.policy()
+    assert not access.is_configured
+    assert not access.speaks_tls
+    assert policy.is_open
+    assert policy.config is not None
+    assert not policy.config.users
+    assert access.covers(None)
+
+
+def test_invalid_file_at_start_names_all_problems(web: Path) -> None:
+    web.write_text(TLS.replace("server.", "none.") + "rate: {}\n")
+    with pytest.raises(DiskslaError) as caught:
+        AccessControl(web)
+    assert [line.split(": ")[1] for line in str(caught.value).splitlines()] == [
+        "tls_server_config.cert_file",
+        "tls_server_config.key_file",
+        "rate",
+    ]
+
+
+def test_settings_are_logged_at_start(web: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    load(web, TLS + USERS + "http_server_config: {http2: true}\n")
+    assert events(caplog) == [
+        ("info", "web configuration loaded", {"settings": "TLS 1.2 to 1.3, 1 user"}),
+        ("info", "http2 is not supported; serving HTTP/1.1", {}),
+    ]
+
+
+def test_policy_has_the_configured_headers(web: Path) -> None:
+    access = load(web, HEADERS)
+    assert access.policy().headers == (("X-Frame-Options", "deny"),)
+    web.write_text("")
+    assert access.policy().headers == ()
+
+
+def test_users_change_with_the_file(web: Path) -> None:
+    access = load(web, USERS)
+    web.write_text(USERS.replace("alice", "carol"))
+    config = access.policy().config
+    assert config is not None
+    assert list(config.users) == ["carol"]
+
+
+def test_certificates_change_with_their_files(web: Path) -> None:
+    access = load(web, TLS)
+    before = access.policy().context
+    for suffix in ("crt", "key"):
+        shutil.copy(web.with_name(f"renewed.{suffix}"), web.with_name(f"server.{suffix}"))
+    after = access.policy().context
+    assert after is not None
+    assert after is not before
+    assert access.covers(after)
+    assert not access.covers(before)
+
+
+def test_rewritten_files_change_nothing(web: Path, caplog: pytest.LogCaptureFixture) -> None:
+    access = load(web, TLS + USERS)
+    before = access.policy()
+    caplog.set_level(logging.INFO)
+    for name in ("web.yml", "server.crt", "server.key"):
+        content = web.with_name(name).read_bytes()
+        web.with_name(name).write_bytes(content)
+        assert access.policy() == before
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (TLS, TLS + "rate: {}\n"),
+        (TLS, USERS),
+        (TLS + USERS, TLS),
+        (USERS, HEADERS),
+        (TLS + USERS, ""),
+        (USERS, "basic_auth_users: {alice: secret}\n"),
+        (HEADERS, "{"),
+    ],
+)
+def test_invalid_file_rejects_everything_until_fixed(
+    good: str, bad: str, web: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    access = load(web, good)
+    config = access.policy().config
+    web.write_text(bad)
+    for _ in range(3):
+        assert rejects_everything(access)
+    assert str(web) in str(access.problem)
+    assert access.errors == 1
+    [event] = events(caplog)
+    assert (event.level, event.message) == ("error", "web configuration invalid")
+    assert event.fields == {"refused": "requests", "err": access.problem}
+    web.write_text(good)
+    assert access.policy().config == config
+    assert access.policy().is_open
+    assert str(access.problem) == "None"
+    assert access.errors == 1
+
+
+def test_each_new_problem_is_logged(web: Path, caplog: pytest.LogCaptureFixture) -> None:
+    access = load(web, USERS)
+    for text in ("a: {}\n", "a: {}\n", "b: {}\n"):
+        web.write_text(text)
+        assert rejects_everything(access)
+    web.unlink()
+    assert rejects_everything(access)
+    assert access.errors == 3
+    problems = [event.fields["err"] for event in events(caplog)]
+    assert len(problems) == 3
+    assert "No such file" in problems[-1]
+
+
+@pytest.mark.parametrize("name", ["server.crt", "server.key"])
+def test_invalid_certificate_rejects_new_connections(name: str, web: Path) -> None:
+    access = load(web, TLS + USERS)
+    context = access.policy().context
+    content = web.with_name(name).read_bytes()
+    web.with_name(name).write_text("")
+    policy = access.policy()
+    assert not policy.is_open
+    assert policy.config is not None, "open connections are still answered"
+    assert access.covers(context)
+    assert access.errors == 1
+    web.with_name(name).write_bytes(content)
+    assert access.policy().is_open
+    assert access.covers(context)
+
+
+def test_invalid_certificate_does_not_hide_removed_passwords(web: Path) -> None:
+    access = load(web, TLS + USERS)
+    web.write_text(TLS.replace("server.key", "client.key"))
+    assert rejects_everything(access)
+    assert "basic_auth_users was removed; restart disksla" in str(access.problem)
+
+
+def test_tls_can_be_added_later(web: Path) -> None:
+    access = load(web, "")
+    assert access.covers(None)
+    web.write_text(TLS.replace("server.key", "none.key"))
+    assert not access.policy().is_open
+    assert access.speaks_tls
+    assert not access.covers(None)
+    web.write_text(TLS)
+    context = access.policy().context
+    assert context is not None
+    assert access.covers(context)
+    assert not access.covers(None)
+
+
+def test_passwords_added_later_cannot_be_removed(web: Path) -> None:
+    access = load(web, "")
+    web.write_text(USERS)
+    assert access.policy().config is not None
+    web.write_text("")
+    assert rejects_everything(access)
+
+
+def test_rate_limit_counts_until_it_changes() -> None:
+    access = AccessControl()
+    limit = RateLimit(interval_s=10.0, burst=2)
+    assert [access.within_rate(limit, now_s) for now_s in (0, 1, 2, 11, 12)] == [
+        *(True, True, False, True, False)
+    ]
+    assert access.within_rate(RateLimit(interval_s=10.0, burst=3), 12.0)
+    assert access.within_rate(RateLimit(), 12.0)

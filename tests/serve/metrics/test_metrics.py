@@ -1,0 +1,270 @@
+"""Rows of the metric tables."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from prometheus_client import ProcessCollector
+
+from disksla.base.histogram import Histogram
+from disksla.clouds.ebs_statistics import Reading
+from disksla.clouds.ebs_statistics.statistics_page import parse
+from disksla.kernel.consumers import NO_CONSUMERS, Consumption
+from disksla.kernel.disks.disk import Disk
+from disksla.kernel.procfs.diskstats import Counters
+from disksla.kernel.procfs.iowait import HostWait
+from disksla.kernel.procfs.mountstats import MountReading
+from disksla.promise.catalogue.derive import derive_limits
+from disksla.promise.catalogue.limits import Limits, Rates, build_limits
+from disksla.promise.catalogue.machine import SharedLimits
+from disksla.promise.catalogue.terms import Terms
+from disksla.promise.configuration import UnusedEntry
+from disksla.serve.metrics.collector import SnapshotCollector, make_registry
+from disksla.serve.metrics.metric import Labelled, Metric, Value
+from disksla.serve.metrics.render import render_metrics
+from disksla.state.pipeline.probe_results import ProbeResult
+from disksla.state.pipeline.snapshot import Snapshot, TermsSnapshot
+from disksla.state.pipeline.totals import VerdictTotals
+from disksla.state.provider_count.agreement import Agreement, agreement_of
+from disksla.state.provider_count.provider_state import ProviderState
+from disksla.verdict.throttling import Ceiling, Throttle
+from metrics_page import METRICS, OF_DISKS, OF_THE_MACHINE, PAGE, documented
+from support.ebs_pages import Page
+from support.reports import RESULTS, a_report
+from support.simulated_host import CATALOG
+from support.snapshots import (
+    ABOUT,
+    BURST_LIMITS,
+    BYTE_CREDITS,
+    IOPS_CREDITS,
+    disk_view,
+    group_view,
+    probed_disk_view,
+    unknown_disk_view,
+    view,
+)
+
+DISK_ROWS = {metric.name: metric for metric in OF_DISKS}
+MACHINE_ROWS = {metric.name: metric for metric in OF_THE_MACHINE}
+ALL: dict[str, Metric[Any]] = {metric.name: metric for metric in METRICS}
+
+
+def labelled(value: Value) -> Labelled:
+    assert value is not None
+    assert not isinstance(value, float | int | Histogram)
+    return value
+
+
+def test_group_without_limits_of_a_kind_has_no_sample_of_it() -> None:
+    shared = SharedLimits("configuration", "all", "", build_limits(Rates(read_iops=300.0), "sum"))
+    group = msgspec.structs.replace(group_view(), shared=shared, credits=())
+    assert MACHINE_ROWS["disksla_machine_limit_iops"].value(group) == {("read",): 300.0}
+    assert MACHINE_ROWS["disksla_machine_limit_bytes_per_second"].value(group) is None
+    assert MACHINE_ROWS["disksla_machine_burst_credits"].value(group) is None
+    assert MACHINE_ROWS["disksla_machine_burst_limit_iops"].value(group) is None
+
+
+def test_names_are_unique() -> None:
+    assert len(ALL) == len(METRICS)
+
+
+CONSUMPTION = Consumption("vdc", "postgresql.service", "postgres", requests=9, bytes=36864)
+
+
+def everything() -> Snapshot:
+    """Return a disk with burst credits, a known one, an unknown one, a mount and a group."""
+    bursting = msgspec.structs.replace(
+        disk_view(limits=BURST_LIMITS), credits=(IOPS_CREDITS, BYTE_CREDITS), groups=("ebs",)
+    )
+    probed = probed_disk_view()
+    page = Reading("vdc", "judged", 5.0, parse(Page().written()))
+    failed = ProbeResult(
+        device="vdc", kind="write-latency", timestamp_s=1764000000.0, failure="timeout"
+    )
+    known = msgspec.structs.replace(
+        probed,
+        disk=msgspec.structs.replace(probed.disk, name="vdc", serial="judged", csi_driver="csi"),
+        probes={**probed.probes, "write-latency": probed.probes["write-latency"].plus(failed)},
+        ceiling=Ceiling(Throttle("base", "iops"), 300.0, 300.0 * 4096, 0.1),
+        provider=ProviderState().plus(page).counted("reset"),
+        provider_is_current=True,
+        agreement=Agreement(),
+        data_writes=7,
+        usual_latency_s={"read": 0.002},
+        consumers=NO_CONSUMERS.plus(
+            (0.0, 1.0), [CONSUMPTION], is_throttled=True, may_be_named=None
+        ),
+    )
+    terms = TermsSnapshot(
+        as_of_timestamp_s={"api": 1763900000.0},
+        expiry_timestamp_s={"api": 1764100000.0},
+        unused=(UnusedEntry("file", "terms.d/a.yml: line 3", "unmatched", "serial: x"),),
+        failures={("api", "denied"): 1},
+    )
+    mount = msgspec.structs.replace(
+        unknown_disk_view(),
+        disk=Disk("fs1.example:/export", 0, 50, 0, kind="nfs"),
+        mount=MountReading(
+            reads=1,
+            writes=2,
+            read_bytes=4096,
+            written_bytes=8192,
+            read_ms=3,
+            write_ms=4,
+            commits=5,
+            others=6,
+            queue_ms=1000,
+            rtt_ms=6000,
+        ),
+    )
+    shown = view(bursting, known, unknown_disk_view(), mount, groups=(group_view(),))
+    return msgspec.structs.replace(shown, profile="full", terms=terms)
+
+
+def page_of_everything() -> list[str]:
+    reports = {"serial:judged": a_report(*RESULTS)}
+    registry = make_registry(SnapshotCollector(everything, lambda: ABOUT, lambda: reports))
+    ProcessCollector(registry=registry)
+    return render_metrics(registry).body.decode().splitlines()
+
+
+def test_page_of_every_kind_of_disk(golden: Callable[[Path, str], None]) -> None:
+    samples = (line for line in page_of_everything() if not line.startswith(("#", "process_")))
+    short = [line for line in samples if "_bucket{" not in line]
+    golden(Path(__file__).parent / "page.prom", "\n".join(short) + "\n")
+
+
+def test_documented_metrics_are_those_that_are_published() -> None:
+    """One that is gone is gone from the queries of users: docs/metrics.md is what they rely on."""
+    published = {line.split()[2] for line in page_of_everything() if line.startswith("# TYPE ")}
+    assert published == documented(PAGE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_row_follows_naming_rules(name: str) -> None:
+    row = ALL[name]
+    assert re.fullmatch(r"disksla_[a-z]+(_[a-z]+)*", row.name)
+    assert not (row.is_histogram and row.name.endswith("_total"))
+    assert not re.search(r"(_bucket|_count|_sum|_created|_ms|_percent)$", row.name)
+    assert row.help[0].isupper()
+    assert row.help.endswith(".")
+    assert "  " not in row.help
+    assert "device" not in row.labels or name in MACHINE_ROWS
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("disksla_reads_completed_total", "reads"),
+        ("disksla_writes_completed_total", "writes"),
+        ("disksla_read_bytes_total", "read_sectors"),
+        ("disksla_written_bytes_total", "written_sectors"),
+        ("disksla_read_time_seconds_total", "read_ms"),
+        ("disksla_write_time_seconds_total", "write_ms"),
+        ("disksla_flushes_completed_total", "flushes"),
+        ("disksla_flush_time_seconds_total", "flush_ms"),
+        ("disksla_discards_completed_total", "discards"),
+        ("disksla_discarded_bytes_total", "discarded_sectors"),
+    ],
+)
+def test_counter_is_read_from_its_field(name: str, field: str) -> None:
+    nothing = Counters(*[None] * len(Counters._fields))
+    absent = disk_view(totals=nothing)
+    present = disk_view(totals=nothing._replace(**{field: 1000}))
+    assert DISK_ROWS[name].value(absent) is None
+    assert DISK_ROWS[name].value(present) in {1000, 1, 512_000}
+
+
+def test_data_writes_are_absent_unless_counted() -> None:
+    row = DISK_ROWS["disksla_data_writes_total"]
+    assert row.value(disk_view()) is None
+    assert row.value(msgspec.structs.replace(disk_view(), data_writes=0)) == 0
+
+
+@pytest.mark.parametrize("row", CATALOG.rows, ids=lambda row: row.id)
+def test_budget_is_empty_without_limits_only(row: Terms) -> None:
+    """Alerts read it instead of the limits."""
+    limits = derive_limits(row, row.examples[0].size_bytes, row.examples[0].provisioned)
+    assert budget_label(limits) == (limits.budget.kind if limits.budget else "")
+    assert bool(budget_label(limits)) == (limits.rates != Rates())
+
+
+@pytest.mark.parametrize("rate", Rates.__struct_fields__)
+def test_any_limit_has_a_budget(rate: str) -> None:
+    assert budget_label(build_limits(Rates(**{rate: 300.0}), "sum")) == "sum"
+    assert budget_label(build_limits(Rates(), "sum")) == ""
+
+
+def budget_label(limits: Limits) -> str:
+    row = DISK_ROWS["disksla_disk_info"]
+    (values,) = labelled(row.value(disk_view(limits=limits)))
+    return dict(zip(row.labels, values, strict=True))["budget"]
+
+
+def test_observed_ceiling_is_the_last_one_that_was_certain() -> None:
+    row = DISK_ROWS["disksla_observed_ceiling_iops"]
+    for iops, before, shown in ((300.0, 250.0, 300.0), (None, 250.0, 250.0), (None, None, None)):
+        ceiling = Ceiling(Throttle("base", "iops"), iops, 4e5, before_iops=before)
+        assert row.value(msgspec.structs.replace(disk_view(), ceiling=ceiling)) == shown
+
+
+def test_mount_info() -> None:
+    row = DISK_ROWS["disksla_mount_info"]
+    assert row.value(unknown_disk_view()) == {}
+    before = disk_view()
+    moved = msgspec.structs.replace(
+        before.disk, mount_points=("/a", "/b", "/pods/1/a"), file_system_mounts=("/a", "/b")
+    )
+    found = labelled(row.value(msgspec.structs.replace(before, disk=moved)))
+    assert found == {("/a",): 1, ("/b",): 1}
+
+
+def test_kubernetes_volume_info() -> None:
+    row = DISK_ROWS["disksla_kubernetes_volume_info"]
+    before = disk_view()
+    assert row.value(before) is None
+    known = {
+        "csi_driver": "disk.csi.azure.com",
+        "volume_handle": "/subscriptions/s/disks/d",
+        "persistent_volume": "pvc-1",
+        "claim": "data-pg-0",
+        "namespace": "db",
+        "storage_class": "fast",
+    }
+    disk = msgspec.structs.replace(before.disk, **known)
+    (values,) = labelled(row.value(msgspec.structs.replace(before, disk=disk)))
+    assert values == tuple(known.values())
+    for name in ("csi_driver", "persistent_volume"):
+        disk = msgspec.structs.replace(before.disk, **{name: known[name]})
+        (values,) = labelled(row.value(msgspec.structs.replace(before, disk=disk)))
+        assert set(values) == {known[name], ""}
+
+
+def test_agreement_with_the_provider() -> None:
+    agreement = DISK_ROWS["disksla_provider_agreement_seconds_total"].value
+    disk = disk_view()
+    assert agreement(disk) is None
+    disk = msgspec.structs.replace(disk, agreement=Agreement())
+    assert agreement(disk) is None
+    disk = msgspec.structs.replace(disk, provider_is_current=True)
+    assert labelled(agreement(disk)) == {("none", "none"): 0.0}
+    compared = agreement_of(10.0, (4.0, 0, 0, 0, 0), (3.0, 0, 0, 2.0))
+    disk = msgspec.structs.replace(disk, agreement=compared)
+    assert labelled(agreement(disk)) == pytest.approx(
+        {
+            ("none", "none"): 5.0,
+            ("iops", "iops"): 3.0,
+            ("iops", "machine_bandwidth"): 1.0,
+            ("none", "machine_bandwidth"): 1.0,
+        }
+    )
+
+
+def test_missing_pressure_is_absent() -> None:
+    totals = VerdictTotals(host=HostWait(1.0, None, None))
+    disk = msgspec.structs.replace(disk_view(), verdict_totals=totals)
+    assert DISK_ROWS["disksla_throttled_pressure_seconds_total"].value(disk) is None
+    assert DISK_ROWS["disksla_throttled_iowait_seconds_total"].value(disk) == 1.0

@@ -1,0 +1,492 @@
+"""Pages and documents with the history of disks: cards, charts, the page of a disk, JSON."""
+
+import re
+from functools import cache
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.kernel.consumers import Consumption
+from disksla.promise.catalogue import NO_LIMITS, Limits, Rates
+from disksla.promise.configuration.settings import Settings
+from disksla.serve.pages.charts import ChartPeriod, period_until, verdict_strip
+from disksla.serve.pages.disk_card import disk_card, machine_note
+from disksla.serve.pages.disk_charts import history_charts
+from disksla.serve.pages.disk_page import disk_page
+from disksla.serve.pages.page import Frame
+from disksla.serve.pages.runbook import runbook_page
+from disksla.serve.pages.status_page import status_page
+from disksla.state.history.history import History
+from disksla.state.history.packed_slots import PackedSlots
+from disksla.state.history.slot import RunningTotals, Slot, columns_of, joined
+from disksla.state.pipeline.advance import advance
+from disksla.state.pipeline.snapshot import Snapshot, take_snapshot
+from disksla.state.pipeline.state import State
+from disksla.tell.api.disks_document import DisksDocument, disks_document
+from disksla.tell.explanation.past import HistoryView
+from disksla.tell.explanation.sentences import MachineLimit
+from disksla.verdict.throttling import VERDICTS
+from support.examples import scaled
+from support.html_page import HtmlPage
+from support.scenarios import SCENARIOS
+from support.simulated_host import CATALOG, reconfigured
+from support.simulated_limiter import DEVICE, run
+from support.snapshots import ABOUT, BURST_LIMITS, IOPS_CREDITS, disk_view, group_view, view, views
+
+FRAME = Frame("db-1", "0.2.0", "/metrics")
+PERIOD = ChartPeriod("5 minutes", 300.0, 300.0, 1_800_000_000.0)
+NUMBERS = st.floats(0, 1e6, width=32)
+SLOTS = st.lists(
+    st.builds(
+        Slot,
+        st.floats(0, 400),
+        st.floats(0.1, 10),
+        st.none() | st.floats(0, 1),
+        st.builds(RunningTotals, *[NUMBERS] * len(RunningTotals._fields)),
+    ),
+    max_size=12,
+)
+
+
+@cache
+def lived(name: str) -> tuple[Snapshot, HistoryView]:
+    """Return the snapshot and the past of a simulated disk at its end."""
+    state, history = State(SCENARIOS[name].settings(), CATALOG), History()
+    for tick in run(SCENARIOS[name]).ticks:
+        state = advance(state, tick)
+        history = history.after(state)
+    return take_snapshot(state), HistoryView(history)
+
+
+def encoded_and_decoded(document: DisksDocument) -> DisksDocument:
+    return msgspec.json.decode(msgspec.json.encode(document), type=DisksDocument)
+
+
+def charts_of(*slots: Slot, limits: Limits = NO_LIMITS) -> dict[str, str]:
+    """Return the charts by title, and the strip."""
+    strip, *figures = history_charts(slots, PERIOD, limits, "vdb").split("<figure")
+    return {"": strip} | {re.split("<figcaption>| <b>", each)[1]: each for each in figures}
+
+
+def drawn(chart: str, name: str) -> str:
+    """Return the path of a line or an area."""
+    found = re.search(f'class="{name}"[^>]* d="(.*?)"', chart)
+    return found[1] if found else ""
+
+
+@scaled(60)
+@given(SLOTS, st.sampled_from([NO_LIMITS, BURST_LIMITS, disk_view().assignment.limits]))
+def test_charts_of_any_slots_are_svg_with_text(slots: list[Slot], limits: Limits) -> None:
+    text = history_charts(slots, PERIOD, limits, "vdb")
+    HtmlPage(text)
+    assert "nan" not in text
+    assert text.count('role="img"') == text.count("</figure>") + 1 >= 5
+
+
+def test_equal_columns_are_drawn_as_one() -> None:
+    slots = [Slot(end, 1.0, None, RunningTotals(idle=1.0)) for end in range(1, 300, 5)]
+    assert verdict_strip(slots, PERIOD).count("<rect") == 1
+    assert drawn(charts_of(*slots)["IOPS"], "reads") == "M0 0V0H60V0"
+
+
+def test_columns_keep_their_time() -> None:
+    """A column that is complete is the same later: the cursor of the page stays with it."""
+    before = period_until("5 minutes", 300.0, History(at_s=100.05, realtime_s=1_800_000_100.3))
+    after = period_until("5 minutes", 300.0, History(at_s=104.95, realtime_s=1_800_000_105.2))
+    later = period_until("5 minutes", 300.0, History(at_s=105.05, realtime_s=1_800_000_105.3))
+    assert before == after
+    assert (before.monotonic_s, before.end_s) == (105.0, 1_800_000_105)
+    assert (later.monotonic_s, later.end_s) == (110.0, 1_800_000_110)
+
+
+def test_chart_has_clock_times_and_a_scale_with_units() -> None:
+    totals = RunningTotals(reads=10.0, read_bytes=3 * 2**20, read_s=0.05)
+    charts = charts_of(Slot(300.0, 1.0, None, totals))
+    for chart in charts.values():
+        assert '<time datetime="2027-01-15T07:55:00Z">07:55:00</time>' in chart
+        assert '<time datetime="2027-01-15T08:00:00Z">08:00:00 UTC</time>' in chart
+    scales = {title: re.findall('<text y="10">(.*?)<', chart) for title, chart in charts.items()}
+    assert scales == {
+        "": [], "IOPS": ["10"], "Throughput": ["3 MiB/s"], "Latency": ["6 ms"],
+        "Queue depth": ["1"],
+    }  # fmt: skip
+
+
+def test_slots_are_in_the_column_of_their_middle() -> None:
+    totals = RunningTotals(reads=10.0, met=1.0)
+    slots = [Slot(end, 1.0, None, totals) for end in (1.0, 7.0, 299.0, 300.0)]
+    columns = columns_of(slots, 300.0, 5.0)
+    assert [index for index, column in enumerate(columns) if column] == [0, 1, 59]
+    last = columns[-1]
+    assert last is not None
+    assert (last.iops, last.verdict_s[VERDICTS.index("met")]) == (10.0, 2.0)
+
+
+def test_gap_breaks_the_line() -> None:
+    slots = [
+        Slot(end, 1.0, None, RunningTotals(reads=5.0, read_s=1.0)) for end in (100.0, 200.0, 300.0)
+    ]
+    iops = charts_of(*slots)["IOPS"]
+    assert drawn(iops, "reads") == "M19 0V5H20V0M39 0V5H40V0M59 0V5H60V0"
+    assert 'class="limit"' not in iops
+    assert "now 5, at most 5" in iops
+
+
+def test_reads_and_writes_are_apart() -> None:
+    totals = RunningTotals(
+        reads=200.0, writes=100.0, least_writes=100.0, most_writes=100.0, read_s=1.0, write_s=2.0,
+        read_bytes=2048.0, written_bytes=1024.0,
+    )  # fmt: skip
+    charts = charts_of(Slot(300.0, 1.0, None, totals))
+    found = {
+        title: re.findall('<span class="(?:reads|writes)">(.*?)</span>', chart)
+        for title, chart in charts.items()
+    }
+    assert found["IOPS"] == ["reads 200", "writes 100"]
+    assert found["Throughput"] == ["reads 2 KiB/s", "writes 1 KiB/s"]
+    assert found["Latency"] == ["reads 5 ms", "writes 20 ms"]
+    assert drawn(charts["IOPS"], "reads") == "M59 0V200H60V0"
+    assert drawn(charts["IOPS"], "writes") == "M59 0V100H60V0"
+    assert drawn(charts["IOPS"], "total") == "M59 0V300H60V0"
+
+
+def test_chart_of_iops_shows_between_which_numbers_they_are() -> None:
+    totals = RunningTotals(reads=5.0, writes=600.0, least_writes=295.0, most_writes=595.0)
+    iops = charts_of(Slot(300.0, 1.0, None, totals), limits=BURST_LIMITS)["IOPS"]
+    assert "now 300 to 600, at most 600, baseline 300, burst 2000" in iops
+    assert "<b>300 to 600</b>" in iops
+    assert (drawn(iops, "total"), drawn(iops, "doubt")) == ("M59 0V300H60V0", "M59 0V600H60V0")
+    exact = charts_of(Slot(300.0, 1.0, None, totals._replace(most_writes=295.0)))["IOPS"]
+    assert "now 300, at most 300" in exact
+    assert not drawn(exact, "doubt")
+
+
+def names_of_limits(limits: Limits) -> list[list[str]]:
+    """Return the names in the charts of IOPS, throughput and latency."""
+    charts = charts_of(limits=limits)
+    titles = ("IOPS", "Throughput", "Latency")
+    return [re.findall('class="name".*?>(.*?)<', charts[title]) for title in titles]
+
+
+def test_limits_are_lines_with_a_name() -> None:
+    assert names_of_limits(BURST_LIMITS) == [
+        ["burst 2000", "baseline 300"],
+        ["burst 57.22 MiB/s", "baseline 28.61 MiB/s"],
+        ["indicative 20 ms"],
+    ]
+    separate = disk_view().assignment.limits
+    assert names_of_limits(separate) == [
+        ["limit of reads 10000", "limit of writes 5000"],
+        ["limit of reads 419.6 MiB/s", "limit of writes 209.8 MiB/s"],
+        ["guaranteed 1 ms"],
+    ]
+    assert not drawn(charts_of(limits=separate)["IOPS"], "total")
+    equal = msgspec.structs.replace(
+        separate, rates=Rates(write_iops=50.0, read_iops=50.0), write_latency_s=0.01
+    )
+    assert names_of_limits(equal) == [
+        ["limit of each 50"],
+        [],
+        ["guaranteed of writes 10 ms", "guaranteed of reads 1 ms"],
+    ]
+    assert names_of_limits(NO_LIMITS) == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("iops-300-deep", "the disk was throttled at its limit of 300 IOPS (baseline)"),
+        ("below-60-of-100", "the disk gave less than promised: 59.8 IOPS"),
+        ("unlimited-stalled", "requests were in flight and none completed"),
+        ("idle", "the disk was idle."),
+    ],
+)
+def test_card_answers_in_a_sentence(name: str, sentence: str) -> None:
+    snapshot, past = lived(name)
+    [disk] = snapshot.disks
+    slots = past.seconds(disk)
+    first = re.search("<p>(.*?)</p>", disk_card(disk, past, slots))
+    assert first is not None
+    assert sentence in first[1]
+    assert (joined(slots).bad_s > 1) == (name != "idle")
+    assert 'href="/disk?name=' in disk_card(disk, past, slots)
+
+
+def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
+    scenario = SCENARIOS["iops-300-deep"]
+    state, history = State(Settings(), CATALOG), History()
+    ticks = run(scenario).ticks
+    for index, tick in enumerate(ticks):
+        if index == len(ticks) // 2:
+            state = reconfigured(state, scenario.settings())
+        state = advance(state, tick)
+        history = history.after(state)
+    [snapshot] = take_snapshot(state).disks
+    past = HistoryView(history)
+    slots = past.seconds(snapshot)
+    sentences = past.explain(snapshot, slots)
+    assert len(slots) >= 9
+    expected = "For [45][.0-9]* of the last [45][.0-9]* s the disk was throttled at its limit"
+    assert re.match(expected, sentences[0])
+    assert re.fullmatch(r"The limits of the disk changed [45][.0-9]* s ago\.", sentences[-1])
+    assert not [sentence for sentence in sentences if "unknown limit" in sentence]
+    whole = joined(slots)
+    assert past.of(snapshot) is not None
+    assert history.disks[DEVICE].with_limits([whole]) == []
+
+
+def test_credits_are_shown_with_their_bounds_and_the_time_to_empty() -> None:
+    disk = disk_view(limits=BURST_LIMITS)
+    card = disk_card(disk, HistoryView(), [])
+    assert "Burst credits (iops): 31.2 %, between 15.6 % and 50 %; empty in" in card
+    full = msgspec.structs.replace(IOPS_CREDITS, exhaustion_s=float("inf"))
+    assert "empty in" not in disk_card(
+        msgspec.structs.replace(disk, credits=(full,)), HistoryView(), []
+    )
+
+
+def test_disk_that_is_new_under_an_old_name_has_no_past() -> None:
+    snapshot, past = lived("iops-300-deep")
+    [disk] = snapshot.disks
+    other = msgspec.structs.replace(disk, disk=msgspec.structs.replace(disk.disk, minor=99))
+    assert past.seconds(disk)
+    assert past.seconds(other) == past.minutes(other) == []
+    assert past.explain(other, [])[0].startswith("Nothing was measured")
+
+
+@scaled(60)
+@given(views)
+def test_page_of_any_disk(snapshot: Snapshot) -> None:
+    document = msgspec.to_builtins(disks_document(snapshot, HistoryView(), "db-1", "0.2.0"))
+    assert len(document["disks"]) == len(snapshot.disks)
+    for disk in document["disks"]:
+        page = disk_page(snapshot, disk["device"], HistoryView(), FRAME)
+        if page is not None:  # two names may look alike when they are escaped
+            page.encode()
+            HtmlPage(page)
+    assert disk_page(snapshot, "none of them", HistoryView(), FRAME) is None
+
+
+def test_page_of_a_disk_has_the_hour_by_minutes() -> None:
+    snapshot, past = lived("iops-300-deep")
+    history = past.history.disks[DEVICE]
+    slot = Slot(
+        past.history.at_s or 0.0,
+        60.0,
+        None,
+        RunningTotals(
+            reads=18_000, read_s=600.0, queue_s=600.0, wait_s=540.0, met=6.0, throttled=54.0,
+            iops=54.0, flushes=60.0, flush_s=0.06,
+        ),
+    )  # fmt: skip
+    minutes = msgspec.structs.replace(history, packed_minutes=PackedSlots(last=(slot.pack(),)))
+    hour = HistoryView(msgspec.structs.replace(past.history, disks={DEVICE: minutes}))
+    page = disk_page(snapshot, DEVICE, hour, FRAME)
+    assert page is not None
+    text = HtmlPage(page).text
+    assert "Last hour For 54 of the last 60 s the disk was throttled at its limit" in text
+    row = [re.sub("<.*?>", "", cell) for cell in re.findall("<t[hd] .*?</t[hd]>", page)][-11:]
+    assert row == [
+        "0", "promise kept 10 %, throttled 90 %", "300/s", "0/s", "0 B/s", "0 B/s", "33.3 ms", "–",  # noqa: RUF001
+        "1 ms", "10", "30 ms",
+    ]  # fmt: skip
+
+
+def test_machine_is_named_on_the_page_of_a_disk() -> None:
+    shared = group_view().shared
+    note = machine_note(MachineLimit(shared, {}))
+    assert "The disk shares limits of the machine: m5.large: 3600 IOPS" in note
+    snapshot = view(disk_view())
+    page = disk_page(
+        snapshot, "vdb", HistoryView(machine_limit=lambda *_: MachineLimit(shared, {})), FRAME
+    )
+    assert page is not None
+    assert note in page
+
+
+def test_document_has_what_commands_need() -> None:
+    snapshot, past = lived("iops-300-deep")
+    document = encoded_and_decoded(disks_document(snapshot, past, "db-1", "0.2.0"))
+    [disk] = document.disks
+    assert (document.host, document.version, disk.device) == ("db-1", "0.2.0", DEVICE)
+    assert disk.sentences[0].startswith("For ")
+    assert disk.throttled_seconds.keys() == {"iops"}
+    assert disk.verdict_seconds["throttled"] == pytest.approx(9, abs=1)
+    assert disk.latency_s == pytest.approx(0.107, rel=0.1)
+    assert disk.bad_s == pytest.approx(disk.verdict_seconds["throttled"])
+    assert disk.hour_sentences == ()
+    assert disk.await_s == pytest.approx(0.107, rel=0.1)
+    assert disk.queue_depth == pytest.approx(32, rel=0.1)
+    assert disk.last_minute[-8:] == ("throttled",) * 8
+    assert disk.last_minute[0] is None
+    assert disk.charts.verdicts[-1] == "throttled"
+    assert disk.charts.iops[-1] == pytest.approx(300, rel=0.1)
+    assert disk.charts.iops[0] is disk.charts.credits_ratio[-1] is None
+    assert (disk.claim, disk.machine_limits) == ("", ())
+
+
+def test_document_has_the_last_hour() -> None:
+    snapshot, past = lived("iops-300-deep")
+    minute = Slot(past.history.at_s or 0.0, 60.0, None, RunningTotals(idle=60.0))
+    history = msgspec.structs.replace(
+        past.history.disks[DEVICE], packed_minutes=PackedSlots(last=(minute.pack(),))
+    )
+    hour = HistoryView(msgspec.structs.replace(past.history, disks={DEVICE: history}))
+    document = msgspec.to_builtins(disks_document(snapshot, hour, "db-1", "0.2.0"))
+    [disk] = document["disks"]
+    assert disk["hour_sentences"][0] == "For 60 of the last 60 s the disk was idle."
+    assert disk["sentences"][0].startswith("For ")
+
+
+def test_document_has_credits_claim_and_machine() -> None:
+    plain = disk_view(limits=BURST_LIMITS)
+    claimed = msgspec.structs.replace(plain.disk, claim="data", namespace="shop")
+    snapshot = view(msgspec.structs.replace(plain, disk=claimed))
+    snapshot = msgspec.structs.replace(snapshot, groups=(group_view(),))
+    [disk] = encoded_and_decoded(disks_document(snapshot, HistoryView(), "h", "v")).disks
+    assert disk.credits[0].ratio == 0.3125
+    assert disk.claim == "shop/data"
+    assert disk.machine_limits[0].limits.startswith("m5.large: 3600 IOPS")
+    assert disk.machine_limits[0].load_ratio == 0.98
+    assert disk.await_s is disk.queue_depth is None
+
+
+def test_verdict_that_is_late_is_that_of_the_second_before() -> None:
+    snapshot, past = lived("iops-300-deep")
+    history = past.history.disks[DEVICE]
+    none, below = RunningTotals(), RunningTotals(below=2.0)
+    seconds = [Slot(end, 1.0, None, totals).pack() for end, totals in
+               ((5.0, none), (6.0, below), (8.0, none), (9.0, below), (10.0, none))]  # fmt: skip
+    packed = PackedSlots(last=tuple(seconds))
+    late = History({DEVICE: msgspec.structs.replace(history, packed_seconds=packed)}, 10.0)
+    [disk] = disks_document(snapshot, HistoryView(late), "h", "v").disks
+    assert disk.last_minute[-6:] == ("below", "below", None, "below", "below", None)
+
+
+def test_numbers_of_the_last_second_are_absent_after_a_gap() -> None:
+    snapshot, past = lived("iops-300-deep")
+    later = HistoryView(msgspec.structs.replace(past.history, at_s=(past.history.at_s or 0.0) + 3))
+    [disk] = disks_document(snapshot, later, "h", "v").disks
+    assert (disk.await_s, disk.queue_depth, disk.last_minute[-1]) == (None, None, None)
+    assert disk.last_minute[-4] == "throttled"
+
+
+def test_runbook_has_an_anchor_for_each_alert() -> None:
+    page = runbook_page(FRAME)
+    HtmlPage(page)
+    assert '<h2 id="DiskBelowPromise">DiskBelowPromise</h2>' in page
+    targets = set(re.findall('href="#(.*?)"', page))
+    assert targets <= set(re.findall('id="(.*?)"', page))
+    assert not re.search(r'href="(?!#|/|https://)', page)
+
+
+def test_disks_with_problems_are_named_and_come_first() -> None:
+    throttled, past = lived("iops-300-deep")
+    [disk] = throttled.disks
+    calm = msgspec.structs.replace(
+        disk, disk=msgspec.structs.replace(disk.disk, name="a", minor=99)
+    )
+    both = msgspec.structs.replace(throttled, disks=(calm, disk))
+    page = status_page(both, ABOUT, past, FRAME)
+    assert "1 of 2 disks had a problem in the last 9.9 s." in page
+    assert f"You: throttled at the limit you bought ({DEVICE}).</h1>" in page
+    assert page.index(f">{DEVICE}</a>") < page.index(">a</a>")
+    assert "</i>You: throttled at the limit you bought</span>" in page
+    assert ">No problem was seen in the last 0 s." in status_page(
+        view(disk_view()), ABOUT, HistoryView(), FRAME
+    )
+
+
+def test_who_used_a_throttled_disk_is_on_both_pages_and_names_are_escaped() -> None:
+    throttled, past = lived("iops-300-deep")
+    [disk] = throttled.disks
+    at_s = past.history.at_s or 0.0
+    found = (Consumption(DEVICE, "<b>.service", "rsync", requests=9.0),)
+    used = disk.consumers.plus((at_s - 5.0, at_s), found, is_throttled=True, may_be_named=None)
+    snapshot = msgspec.structs.replace(
+        throttled, disks=(msgspec.structs.replace(disk, consumers=used),)
+    )
+    said = (
+        "In the 5 s in which it was throttled, 100 % of its requests came from"
+        " &lt;b&gt;.service (rsync)."
+    )
+    assert said in status_page(snapshot, ABOUT, past, FRAME)
+    assert said in (disk_page(snapshot, DEVICE, past, FRAME) or "")
+
+
+def test_many_disks_have_short_cards_and_are_not_all_named() -> None:
+    throttled, past = lived("iops-300-deep")
+    [disk] = throttled.disks
+    others = tuple(
+        msgspec.structs.replace(
+            disk, disk=msgspec.structs.replace(disk.disk, name=f"sd{number}", minor=number + 99)
+        )
+        for number in range(20)
+    )
+    of_one = past.history.disks[DEVICE]
+    histories = {
+        each.disk.name: msgspec.structs.replace(
+            of_one, disk_state=msgspec.structs.replace(of_one.disk_state, disk=each.disk)
+        )
+        for each in (*others[:9], disk)
+    }
+    many = HistoryView(msgspec.structs.replace(past.history, disks=histories))
+    page = status_page(
+        msgspec.structs.replace(throttled, disks=(*others[::-1], disk)), ABOUT, many, FRAME
+    )
+    assert "10 of 21 disks had a problem" in page
+    assert "sd8, sd7, sd6, sd5, sd4, sd3, sd2, sd1 and 2 more).</h1>" in page
+    assert page.count("<article") == 20
+    assert page.count("<figcaption>Queue depth <b>") == 12
+    assert page.index('data-key="cards brief"') < page.index(">sd10</a>")
+    assert "<summary>1 other disks" in page
+    HtmlPage(page)
+
+
+def test_colours_of_verdicts_differ_from_the_background() -> None:
+    """The contrast that WCAG requires of graphics, in both themes."""
+    page = runbook_page(FRAME)
+    sheets = re.findall(r"--sheet: (#[0-9a-f]{6});", page)
+    colours = re.findall(r"--verdict: (#[0-9a-f]{6});", page)
+    assert (len(sheets), len(colours)) == (2, 6)
+    for sheet in sheets:
+        for colour in colours:
+            darker, lighter = sorted((luminance(sheet), luminance(colour)))
+            assert (lighter + 0.05) / (darker + 0.05) >= 3, (sheet, colour)
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance as WCAG defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_claim_is_named_on_the_card_and_on_the_page() -> None:
+    before = disk_view()
+    claimed = msgspec.structs.replace(before.disk, claim="data-pg-0", namespace="db")
+    disk = msgspec.structs.replace(before, disk=claimed)
+    assert "claim db/data-pg-0</small>" in disk_card(disk, HistoryView(), [])
+    page = disk_page(view(disk), before.disk.name, HistoryView(), FRAME)
+    assert page is not None
+    assert "<dt>Claim</dt><dd>db/data-pg-0</dd>" in page
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("https://g/d/disksla-disk", "https://g/d/disksla-disk?var-device=vdb"),
+        ("https://g/d/x?var-instance=a", "https://g/d/x?var-instance=a&amp;var-device=vdb"),
+    ],
+)
+def test_pages_link_to_the_dashboard_that_is_configured(address: str, expected: str) -> None:
+    frame = FRAME._replace(dashboard=address)
+    page = disk_page(view(disk_view()), "vdb", HistoryView(), frame)
+    assert page is not None
+    assert f'<a href="{expected}">Grafana</a>' in page
+    assert f'<a href="{address}">Grafana</a>' in frame.page("Disks", "")
+    assert "Grafana" not in FRAME.page("Disks", "")

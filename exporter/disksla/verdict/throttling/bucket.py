@@ -176,6 +176,7 @@ def follow(
         piece = before[-1].rest
     shift_s, least_s, most_s = 0.0, -1.0, bucket.depth_s + one_s * windows[0].inflight_before + 1
     is_waiting = windows[0].inflight_before * one_s > gap_s
+    is_empty = max(1, windows[0].inflight_before) * one_s > gap_s
     is_resting = not windows[0].inflight_before
     waited_s = []
     pieces_s = even_s = even_cost_s = 0.0
@@ -198,8 +199,10 @@ def follow(
         is_over = gap_s < -band_s - window.seconds * (SLOWER + bucket.faster)
         gap_s = min(full_s, max(0.0, gap_s))
         was_waiting, is_waiting = is_waiting, window.inflight * one_s > gap_s
-        share = 0.0 if is_over else (was_waiting + is_waiting) / 2
-        waited_s.append(min(share * window.seconds, data_s(window)))
+        # Where none is in flight at the sample, the next one would wait.
+        was_empty, is_empty = is_empty, max(1, window.inflight) * one_s > gap_s
+        share = 0.0 if is_over else (was_empty + is_empty) / 2
+        waited_s.append(share * data_s(window))
         over += is_over
         if is_over or not (was_waiting and is_waiting):
             piece = Piece()

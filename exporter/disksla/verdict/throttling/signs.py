@@ -161,7 +161,7 @@ def _at_bucket(seconds: Sequence[Second], limits: Limits) -> FoundLimiter | None
     waited = [
         each.window
         for each, waited_s in zip(last.observations, followed.waited_s, strict=True)
-        if waited_s >= each.window.seconds
+        if waited_s > each.window.seconds / 2
     ]
     served = summed(waited) if waited else None
     if served is not None:  # what kind of requests, at the rate of all pieces

@@ -8,6 +8,7 @@ for what it means. Versions 2 and 3 differ: `read : io=1MB, ... runt= 42234msec`
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -65,6 +66,8 @@ _SEVERAL_SIZES = (0, 1, 0, 1)
 _LATE = ("wait_for", "startdelay")
 _SYNC_SHARE = 1000
 """Writes after each sync, from which on the time without a full queue does not matter."""
+_MOST_HEADS = 1000
+"""Of results: a text with more that are not from fio is another."""
 _LONGEST = 400
 """Characters of a line of fio that a mail program may have broken."""
 
@@ -89,7 +92,8 @@ class _Run(NamedTuple):
 
 def is_fio_text(text: str) -> bool:
     """Return whether a text has a result of fio in it, in fio's normal output."""
-    return _RESULT.search(text) is not None
+    heads = islice(re.finditer(r"\(groupid=\d", text), _MOST_HEADS)
+    return any(_RESULT.search(text, max(0, each.start() - 220), each.end() + 80) for each in heads)
 
 
 def parse_fio_text(text: str) -> tuple[Measurement, ...]:

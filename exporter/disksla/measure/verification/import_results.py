@@ -74,7 +74,7 @@ def parse_result(text: str) -> tuple[Measurement, ...]:
         return found
     if "'fio version'" in text:
         raise DiskslaError("found JSON of fio as Python prints it; expected that of json.dumps")
-    beginning = " ".join(text.split())[:_MOST_SHOWN]
+    beginning = " ".join(text[:1000].split())[:_MOST_SHOWN]
     raise DiskslaError(
         f"found '{beginning}'; expected output of fio (JSON or normal) or DiskSpd (XML or text)"
     )

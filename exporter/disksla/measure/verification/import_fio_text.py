@@ -66,8 +66,6 @@ _SEVERAL_SIZES = (0, 1, 0, 1)
 _LATE = ("wait_for", "startdelay")
 _SYNC_SHARE = 1000
 """Writes after each sync, from which on the time without a full queue does not matter."""
-_MOST_HEADS = 1000
-"""Of results: a text with more that are not from fio is another."""
 _LONGEST = 400
 """Characters of a line of fio that a mail program may have broken."""
 
@@ -92,7 +90,7 @@ class _Run(NamedTuple):
 
 def is_fio_text(text: str) -> bool:
     """Return whether a text has a result of fio in it, in fio's normal output."""
-    heads = islice(re.finditer(r"\(groupid=\d", text), _MOST_HEADS)
+    heads = islice(re.finditer(r"\(groupid=\d", text), 1000)  # of a text that is not from fio
     return any(_RESULT.search(text, max(0, each.start() - 220), each.end() + 80) for each in heads)
 
 

@@ -35,7 +35,6 @@ _PREFIX = re.compile(
     r"(?:\"fio version\"|<Results>|Results for timespan|(?:read|write) ?: ?(?:IOPS|io)=)",
     re.MULTILINE,
 )
-_NO_REQUEST = "no request completed"
 _LEAST_RATE_SHARE = 0.999
 """Share of the rate of a latency test; a rate that is lower was not just rounded."""
 _MOST_TIMES = 3.0
@@ -115,7 +114,11 @@ def judge_imported(
         problem = _defect(measurement, tolerance_ratio)
         if problem is None and test is None:
             has_requests = measurement.measured.requests > 0
-            problem = "the terms promise nothing for such a load" if has_requests else _NO_REQUEST
+            problem = (
+                "the terms promise nothing for such a load"
+                if has_requests
+                else "no request completed"
+            )
         if test is None or problem or test.skip_reason:
             unjudged.append(f"{measurement.name}: {problem or (test and test.skip_reason)}")
             continue
@@ -141,16 +144,9 @@ def judge_imported(
 
 def _matching_test(suite: Suite, measurement: Measurement) -> SuiteTest | None:
     """Return the test with the same load, or None. A test of latency needs its rate."""
-    return next(
-        (
-            test
-            for test in suite.tests
-            if (test.pattern, test.request_bytes, test.inflight)
-            == (measurement.pattern, measurement.request_bytes, measurement.inflight)
-            and _is_at_rate(test, measurement)
-        ),
-        None,
-    )
+    load = (measurement.pattern, measurement.request_bytes, measurement.inflight)
+    same = [t for t in suite.tests if (t.pattern, t.request_bytes, t.inflight) == load]
+    return next((test for test in same if _is_at_rate(test, measurement)), None)
 
 
 def _is_at_rate(test: SuiteTest, measurement: Measurement) -> bool:

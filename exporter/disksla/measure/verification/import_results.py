@@ -23,7 +23,6 @@ from disksla.promise.catalogue import Limits, SharedLimits
 
 LARGEST_BYTES = 64 * 1024**2
 """Size limit of an imported file, far above any real result."""
-_MOST_SHOWN = 60
 _TAG = re.compile(
     r"</?(?:(html|head|body|div|p|pre|br|td|tr|table)|code|span|a|b|i)\b[^<>]{0,500}>",
     re.IGNORECASE,
@@ -73,7 +72,7 @@ def parse_result(text: str) -> tuple[Measurement, ...]:
         return found
     if "'fio version'" in text:
         raise DiskslaError("found JSON of fio as Python prints it; expected that of json.dumps")
-    beginning = " ".join(text[:1000].split())[:_MOST_SHOWN]
+    beginning = " ".join(text[:1000].split())[:60]
     raise DiskslaError(
         f"found '{beginning}'; expected output of fio (JSON or normal) or DiskSpd (XML or text)"
     )
@@ -236,8 +235,7 @@ def _numbered(results: list[SuiteTestResult]) -> list[SuiteTestResult]:
     counts: Counter[str] = Counter()
     numbered = []
     for result in results:
-        counts[result.test] += 1
-        number = counts[result.test]
+        number = counts[result.test] = counts[result.test] + 1
         name = result.test if number == 1 else f"{result.test}-{number}"
         numbered.append(msgspec.structs.replace(result, test=name))
     return numbered

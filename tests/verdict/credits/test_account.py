@@ -95,6 +95,28 @@ def test_after_window_drains_every_bucket() -> None:
 @pytest.mark.parametrize(
     ("throttle", "emptied"),
     [
+        (Throttle("base", "iops"), ["iops"]),
+        (Throttle("base", "bandwidth"), ["bytes"]),
+        (Throttle("burst", "iops"), []),
+        (Throttle("base", "machine_iops"), []),
+        (Throttle("unknown", "unknown"), []),
+    ],
+)
+def test_a_bucket_at_whose_baseline_a_disk_is_throttled_is_empty(
+    throttle: Throttle, emptied: list[str]
+) -> None:
+    """Its estimate; another bucket of the disk, or of the machine, may have credits."""
+    before = open_account(LIMITS, 1000.0)
+    assert before is not None
+    after = before.at_baseline(LIMITS.buckets, throttle)
+    levels = after.levels(LIMITS, window())
+    assert [each.resource for each in levels if not each.estimate_credits] == emptied
+    assert bounds(after) == bounds(before)
+
+
+@pytest.mark.parametrize(
+    ("throttle", "emptied"),
+    [
         (None, []),
         (Throttle("base", "iops"), ["iops"]),
         (Throttle("base", "bandwidth"), ["bytes"]),

@@ -116,8 +116,9 @@ def assess(
         if account is not None:
             seen = _seen(before.window_verdict, decided)
             account = account.after_window(limits, interval, seen, context.boottime_s, fewest)
-            if _is_at_baseline(before.window_verdict, window_verdict):
-                account = account.with_least_estimates()
+            throttle = _throttle_of_both(before.window_verdict, window_verdict)
+            if throttle is not None:
+                account = account.at_baseline(limits.buckets, throttle)
     elif account is not None:
         account = credits_at_last_sample(before, limits, context) or account
         account = account.after_gap(
@@ -173,16 +174,15 @@ def _present(decided: tuple[WindowVerdict, ...]) -> WindowVerdict:
     return throttled[-1] if throttled else last
 
 
-def _is_at_baseline(before: WindowVerdict | None, now: WindowVerdict | None) -> bool:
-    """Return whether a disk is throttled at its baseline for a second: then it has no credits."""
-    throttles = [each.throttle if each is not None else None for each in (before, now)]
-    return all(throttle is not None and throttle.level == "base" for throttle in throttles)
+def _throttle_of_both(before: WindowVerdict | None, now: WindowVerdict | None) -> Throttle | None:
+    """Return the limit of a second, if it was that of the second before, too."""
+    if before is None or now is None or before.throttle != now.throttle:
+        return None
+    return now.throttle
 
 
 def _seen(before: WindowVerdict | None, decided: tuple[WindowVerdict, ...]) -> Throttle | None:
     """Return the limit whose limiter is seen, if it was in the second before, too."""
-    if before is None or not decided:
-        return None
-    last = decided[-1]
-    both = before.is_seen and last.is_seen and before.throttle == last.throttle
-    return last.throttle if both else None
+    last = decided[-1] if decided else None
+    is_seen = before is not None and before.is_seen and last is not None and last.is_seen
+    return _throttle_of_both(before, last) if is_seen else None

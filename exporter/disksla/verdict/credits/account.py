@@ -95,13 +95,15 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
             return used
         return used._advanced(buckets, now_s, interval.inflight, throttle)
 
-    def with_least_estimates(self) -> "CreditAccount":
-        """Return the account of a disk that is throttled at its baseline: no credits are left."""
+    def at_baseline(self, buckets: tuple[Bucket, ...], throttle: Throttle) -> "CreditAccount":
+        """Return the account of a disk that is throttled: a bucket at its baseline is empty."""
         return msgspec.structs.replace(
             self,
             bucket_credits=tuple(
                 msgspec.structs.replace(each, estimate_credits=each.lower_credits)
-                for each in self.bucket_credits
+                if throttled_by(bucket, throttle) == "base"
+                else each
+                for each, bucket in zip(self.bucket_credits, buckets, strict=True)
             ),
         )
 

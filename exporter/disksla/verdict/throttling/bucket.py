@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from disksla.promise.catalogue import Charge, Limits
+from disksla.promise.catalogue import Charge, Limits, Work
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttling.naming import levels
 from disksla.verdict.throttling.observation import data_s
@@ -63,22 +63,6 @@ class LimitBucket(NamedTuple):
     """In which it is filled once; 0 if it is filled all the time."""
     faster: float
     """The share of the promise by which it serves more at most."""
-
-    def requests(self, window: Interval) -> int:
-        """Return the requests that used it."""
-        return window.requests - (window.flushes if self.has_empty else 0)
-
-    def cost_s(self, window: Interval) -> float:
-        """Return the tokens that were used, as time of the limit."""
-        charge, writes = self.charge, window.writes
-        if self.has_empty and window.flushes:
-            writes = max(min(1, window.written_bytes), writes - window.flushes)
-        return (
-            charge.read_s * window.reads
-            + charge.write_s * writes
-            + charge.read_byte_s * window.read_bytes
-            + charge.written_byte_s * window.written_bytes
-        )
 
 
 @lru_cache(maxsize=256)
@@ -155,59 +139,96 @@ class Followed(NamedTuple):
         return min(self.most_s, max(self.least_s, gap_s + self.shift_s))
 
 
-def follow(
-    windows: Sequence[Interval], before: Sequence[Followed | None], bucket: LimitBucket
-) -> Followed | None:
-    """Return a bucket after the windows of a second; None if certainly none of them waited.
+class _Use(NamedTuple):
+    """What the windows of a second used of one limit. Costs are times of the limit."""
 
-    `before` are the seconds before it for which the gap is followed.
+    requests: Sequence[int]
+    costs_s: Sequence[float]
+    one_s: float
+    """Of a request on average, and of the largest."""
+    largest_s: float
+
+
+def follow(
+    windows: Sequence[Interval], before: Sequence[Sequence[Followed | None]], limits: Limits
+) -> tuple[Followed | None, ...]:
+    """Return the buckets of `buckets_of` after a second; None where certainly none waited.
+
+    `before` are those after each of the seconds before it for which the gap is followed.
     """
-    costs = [bucket.cost_s(window) for window in windows]
-    if all(
-        cost < NEAR_SHARE * window.seconds for cost, window in zip(costs, windows, strict=True)
-    ) and sum(costs) < NEAR_SHARE * sum(window.seconds for window in windows):
+    data = [window.without_flushes() for window in windows]
+    uses: dict[tuple[Charge, bool], _Use | None] = {}
+    after: list[Followed | None] = []
+    for index, bucket in enumerate(buckets_of(limits)):
+        limit = bucket.charge, bucket.has_empty
+        if limit not in uses:
+            uses[limit] = _used(data if bucket.has_empty else windows, bucket.charge)
+        use = uses[limit]
+        earlier = () if use is None else [each[index] for each in before]
+        after.append(None if use is None else _follow(windows, use, earlier, bucket))
+    return tuple(after)
+
+
+def _used(windows: Sequence[Interval], charge: Charge) -> _Use | None:
+    """Return the use of a limit; None if no window, nor all of them, had nearly as much as it."""
+    costs_s = [cost_s(window, charge) for window in windows]
+    seconds = sum(window.seconds for window in windows)
+    each_used = zip(costs_s, windows, strict=True)
+    is_near = any(used_s >= NEAR_SHARE * window.seconds for used_s, window in each_used)
+    if not is_near and sum(costs_s) < NEAR_SHARE * seconds:
         return None
-    counts = [bucket.requests(window) for window in windows]
-    one_s = sum(costs) / max(1, sum(counts))
-    largest_s = max(cost / max(1, count) for cost, count in zip(costs, counts, strict=True))
-    band_s = BAND_REQUESTS * largest_s + LATE_S + bucket.window_s
+    requests = [window.requests for window in windows]
+    one_s = sum(costs_s) / max(1, sum(requests))
+    largest_s = max(used_s / max(1, n) for used_s, n in zip(costs_s, requests, strict=True))
+    return _Use(requests, costs_s, one_s, largest_s)
+
+
+def cost_s(window: Interval, charge: Charge) -> float:
+    """Return what a window used of a limit, as time of it."""
+    work = Work(window.reads, window.writes, window.read_bytes, window.written_bytes)
+    return work.cost_s(charge)
+
+
+def _follow(
+    windows: Sequence[Interval], use: _Use, before: Sequence[Followed | None], bucket: LimitBucket
+) -> Followed:
+    one_s = use.one_s
+    band_s = BAND_REQUESTS * use.largest_s + LATE_S + bucket.window_s
     gap_s, piece = _gap_s(before, bucket), Piece()
     if before and before[-1] is not None:
         piece = before[-1].rest
-    shift_s, least_s, most_s = 0.0, -1.0, bucket.depth_s + one_s * windows[0].inflight_before + 1
-    is_waiting = windows[0].inflight_before * one_s > gap_s
-    is_empty = max(1, windows[0].inflight_before) * one_s > gap_s
-    is_resting = not windows[0].inflight_before
+    inflight = windows[0].inflight_before
+    shift_s, least_s, most_s = 0.0, 0.0, bucket.depth_s + one_s * inflight + 1
+    # Whether the bucket has nothing for one more; where none is in flight, the next would wait.
+    is_empty, is_resting = max(1, inflight) * one_s > gap_s, not inflight
     waited_s = []
     pieces_s = even_s = even_cost_s = 0.0
     over = even_requests = 0
-    for cost_s, count, window in zip(costs, counts, windows, strict=True):
-        filled_s = window.seconds * (1 - SLOWER)
+    for used_s, requests, window in zip(use.costs_s, use.requests, windows, strict=True):
+        change_s = window.seconds * (1 - SLOWER) - used_s
         if is_resting and window.inflight:
             # The load began within the window. Until then the bucket was full, or was filled.
             rest_s = max(0.0, window.seconds - window.busy_ms / 1000)
-            shift_s, filled_s = shift_s + rest_s, filled_s - rest_s
+            shift_s, change_s = shift_s + rest_s, change_s - rest_s
             least_s = min(bucket.depth_s, least_s + rest_s)
             most_s = min(bucket.depth_s, most_s + rest_s)
             gap_s = min(bucket.depth_s, gap_s + rest_s)
         is_resting = not (window.inflight or window.requests)
         full_s = window.inflight * one_s + bucket.depth_s
-        shift_s += filled_s - cost_s
-        least_s = min(full_s, max(0.0, least_s + filled_s - cost_s))
-        most_s = min(full_s, max(0.0, most_s + filled_s - cost_s))
-        gap_s += filled_s - cost_s
-        is_over = gap_s < -band_s - window.seconds * (SLOWER + bucket.faster)
-        gap_s = min(full_s, max(0.0, gap_s))
-        was_waiting, is_waiting = is_waiting, window.inflight * one_s > gap_s
-        # Where none is in flight at the sample, the next one would wait.
+        shift_s += change_s
+        least_s = _within(least_s + change_s, full_s)
+        most_s = _within(most_s + change_s, full_s)
+        is_over = gap_s + change_s < -band_s - window.seconds * (SLOWER + bucket.faster)
+        gap_s = _within(gap_s + change_s, full_s)
         was_empty, is_empty = is_empty, max(1, window.inflight) * one_s > gap_s
         share = 0.0 if is_over else (was_empty + is_empty) / 2
         waited_s.append(share * data_s(window))
         over += is_over
-        if is_over or not (was_waiting and is_waiting):
+        had_inflight, inflight = inflight, window.inflight
+        if is_over or not (was_empty and is_empty and had_inflight and inflight):
             piece = Piece()
             continue
-        piece = piece.longer(window.seconds, count, cost_s)
+        piece = piece.longer(window.seconds, requests, used_s)
         if piece.requests >= PIECE_REQUESTS:
             pieces_s += piece.seconds
             if piece.high_s - piece.low_s <= band_s:
@@ -226,8 +247,12 @@ def follow(
         even_cost_s=even_cost_s,
         even_requests=even_requests,
         rest=piece,
-        largest_s=largest_s,
+        largest_s=use.largest_s,
     )
+
+
+def _within(gap_s: float, full_s: float) -> float:
+    return min(full_s, max(0.0, gap_s))
 
 
 def _gap_s(before: Sequence[Followed | None], bucket: LimitBucket) -> float:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from disksla.promise.catalogue import Limits
 from disksla.verdict.interval import Interval, summed
-from disksla.verdict.throttling.bucket import EVIDENCE_S, MEMORY_S, Followed, buckets_of, follow
+from disksla.verdict.throttling.bucket import EVIDENCE_S, MEMORY_S, Followed, follow
 from disksla.verdict.throttling.observation import Observation
 from disksla.verdict.throttling.pauses import Pause, find_pauses
 
@@ -48,11 +48,7 @@ def second_of(
     pauses = find_pauses(step for each in (*earlier, *observations) for step in each.steps)
     begin_s = windows[0].end_s - windows[0].seconds
     own = tuple(pause for pause in pauses if pause.end_s > begin_s)
-    followed = [each for each in before if each.number >= number - (MEMORY_S - EVIDENCE_S)]
-    buckets = tuple(
-        follow(windows, [each.buckets[index] for each in followed], bucket)
-        for index, bucket in enumerate(buckets_of(limits))
-    )
+    followed = [each.buckets for each in before if each.number >= number - (MEMORY_S - EVIDENCE_S)]
     close = sum(each.is_close for each in observations)
     return Second(
         number=number,
@@ -60,6 +56,6 @@ def second_of(
         served=served,
         busy_share=busy_s / served.seconds,
         pauses=own,
-        buckets=buckets,
+        buckets=follow(windows, followed, limits),
         is_close=2 * close > len(observations),
     )

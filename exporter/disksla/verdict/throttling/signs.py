@@ -22,6 +22,7 @@ from disksla.verdict.throttling.bucket import (
     Followed,
     LimitBucket,
     buckets_of,
+    cost_s,
     limiting_rate,
 )
 from disksla.verdict.throttling.naming import binding_limit, limit_at
@@ -166,8 +167,8 @@ def _at_bucket(seconds: Sequence[Second], limits: Limits) -> FoundLimiter | None
     served = summed(waited) if waited else None
     if served is not None:  # what kind of requests, at the rate of all pieces
         served = (_without_flushes if bucket.has_empty else _with_all)(served)
-        cost_s = bucket.cost_s(served)
-        served = msgspec.structs.replace(served, seconds=cost_s / rate) if cost_s else None
+        used_s = cost_s(served, bucket.charge)
+        served = msgspec.structs.replace(served, seconds=used_s / rate) if used_s else None
     return FoundLimiter(
         throttle=Throttle(bucket.level, binding_limit(last.served, (bucket.charge,))),
         sign="bucket",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from disksla.promise.catalogue import NO_LIMITS, SharedLimits
 from disksla.promise.catalogue.assignment import Assignment
-from disksla.promise.catalogue.limits import LatencyKind
+from disksla.promise.catalogue.limits import Conditions, LatencyKind
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms, custom_limits
 from disksla.state.history.history import history_of
 from disksla.state.history.slot import RunningTotals, Slot
@@ -233,6 +233,16 @@ def test_longest_problem_is_first_and_flushes_are_named() -> None:
     assert "promised: 100 to 600 IOPS, 0 B/s" in first
     assert second.startswith("For 3 of the last 300 s the disk was throttled at its limit")
     assert "served 300 of 300 IOPS, 0 B/s" in second
+
+
+def test_a_limiter_was_seen_where_fewer_are_in_flight_than_the_promise_needs() -> None:
+    part = SummaryPart(9.0, 100.0, 409_600.0, 8.0, 0.01)
+    usual = assignment()
+    of_depth_8 = msgspec.structs.replace(usual.limits, iops_conditions=Conditions(4096, 8))
+    for limits, gave in ((usual.limits, "was limited to less"), (of_depth_8, "gave less")):
+        terms = msgspec.structs.replace(usual, limits=limits)
+        [sentence] = explain(Summary(10.0, {"below": part}, {}), terms)
+        assert sentence.startswith(f"For 9 of the last 10 s the disk {gave} than promised:")
 
 
 def test_each_rate_of_an_unknown_limit_has_a_sentence() -> None:

@@ -20,7 +20,13 @@ from disksla.tell.explanation.rates_text import (
     seconds_text,
 )
 from disksla.tell.explanation.summary import SlowPart, Summary, SummaryPart
-from disksla.verdict.throttling import DEFAULT_DEPTH, OF_MACHINE, LimitKind, ThrottleLevel
+from disksla.verdict.throttling import (
+    DEEP_SHARE,
+    OF_MACHINE,
+    LimitKind,
+    ThrottleLevel,
+    needed_depth,
+)
 
 FAR_BELOW = 0.8
 """Of a limit: a disk whose load was lower in each second was not throttled at it."""
@@ -142,8 +148,10 @@ def _problems(
 def _below(how_long: str, part: SummaryPart, limits: Limits) -> str:
     number = round(part.inflight)
     requests = "request" if number == 1 else "requests"
+    depth = needed_depth(int(part.bytes_per_second / max(1.0, part.iops)), limits)
     # With fewer in flight than a promise needs, a limiter was seen.
-    gave = "gave less" if number >= 0.9 * DEFAULT_DEPTH else "was limited to less"
+    is_deep = depth is not None and number >= DEEP_SHARE * depth
+    gave = "gave less" if is_deep else "was limited to less"
     return (
         f"{how_long} the disk {gave} than promised: {_rates(part)}, with"
         f" {format_count(number)} {requests} in flight; the promise is"

@@ -47,7 +47,7 @@ def is_below_promise(
         return False
     if not all(each.inflight_before and each.inflight for each in windows):
         return False
-    depth = _needed_depth(whole, limits)
+    depth = needed_depth(_request_bytes(whole), limits)
     in_flight = sum(each.inflight for each in windows) / len(windows)
     if depth is None or in_flight < DEEP_SHARE * depth:
         return False
@@ -67,7 +67,7 @@ def is_limited_below(admitted: Interval, limits: Limits) -> bool:
     """
     if limits.shared_by is not None or not limits.promise_charges:
         return False
-    if _needed_depth(admitted, limits) is None:
+    if needed_depth(_request_bytes(admitted), limits) is None:
         return False  # no promise covers requests of this size
     if _may_be_in_one_unit(admitted, limits, 1 - NEARLY):
         return False
@@ -93,9 +93,9 @@ def _share_of_promise(served: Interval, limits: Limits) -> float:
     )
 
 
-def _needed_depth(served: Interval, limits: Limits) -> int | None:
+def needed_depth(request_bytes: int, limits: Limits) -> int | None:
     """Return the queue depth at which a promise applies; None if none applies to this size."""
-    request_bytes = max(1, _request_bytes(served))
+    request_bytes = max(1, request_bytes)
     iops, bandwidth = limits.iops_conditions, limits.bandwidth_conditions
     # The kernel splits large requests and merges sequential ones. So pieces of them count for the
     # promise of bandwidth, if as many bytes are in flight as its conditions require.

@@ -1,6 +1,6 @@
 """`make identity`: compare the disks of virtual machines that look like those of providers.
 
-`disksla discover` runs in each of them.
+`disksla disks` runs in each of them.
 
 QEMU sets the firmware's texts, serial numbers, and vendor and product of SCSI disks. It cannot
 imitate the model of an NVMe disk (Azure, Google Cloud, instance store of AWS), nor the controllers
@@ -199,7 +199,7 @@ def _discover(host: Host, guest: Guest) -> list[dict[str, Any]]:
         guest.run(
             f"chmod 644 {_CONFIG};"
             f"exec setpriv --reuid {_USER} --regid {_USER} --clear-groups"
-            f" /mnt/usr/bin/disksla discover --json --config.file {_CONFIG}"
+            f" /mnt/usr/bin/disksla disks --json --config.file {_CONFIG}"
         )
     )
     return found

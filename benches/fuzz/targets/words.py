@@ -15,7 +15,7 @@ from disksla.base.units import (
 from disksla.commands.cli import main
 from fuzz.target import Target
 
-COMMANDS = ("limits", "catalog", "check-config", "replay", "judge")
+COMMANDS = ("limits", "check-config", "replay", "judge")
 """Commands that access no disk and end by themselves."""
 
 

@@ -62,7 +62,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
 
 def _headline(conditions: Mapping[str, ConditionSeconds]) -> str:
     if not conditions:
-        return "<h1>No disk is monitored; <code>disksla discover</code> shows why.</h1>"
+        return "<h1>No disk is monitored; <code>disksla disks</code> shows why.</h1>"
     answer = headline(conditions, watched_period(conditions.values()))
     return f'<div role="status"><h1>{escape_html(answer)}</h1></div>'
 

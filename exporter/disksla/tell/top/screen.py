@@ -132,7 +132,7 @@ def _list(document: DisksDocument, view: View, size: Size, look: Look) -> list[L
 def _why_empty(document: DisksDocument) -> str:
     if document.disks:
         return "no disk has this in its name, mount point or claim; Esc shows all"
-    return "no disk is monitored; disksla discover shows why"
+    return "no disk is monitored; disksla disks shows why"
 
 
 def _list_rows(size: Size) -> int:

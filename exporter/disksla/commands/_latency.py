@@ -30,7 +30,7 @@ from disksla.measure.probes.probe_runner import (
 from disksla.promise.configuration import ProbeEntry
 from disksla.state.pipeline import ProbeResult, Skip, disk_snapshot
 from disksla.state.pipeline.probe_results import quantile_s
-from disksla.tell.explanation import SHOWN_WORDS, describe_load
+from disksla.tell.explanation import SHOWN_TEXT, describe_load
 from disksla.tell.limits_text import facts_table
 
 _FIRST_TICKS = 2
@@ -118,7 +118,7 @@ def _facts(plan: ProbePlan, observation: SnapshotPair) -> Iterator[tuple[str, st
         else f", load {describe_load(snapshot.present_load, 'the limit')}"
     )
     rate = snapshot.present.read_iops + snapshot.present.write_iops
-    verdict = "not known" if snapshot.verdict is None else SHOWN_WORDS[snapshot.verdict]
+    verdict = "not known" if snapshot.verdict is None else SHOWN_TEXT[snapshot.verdict].words
     yield "disk now", f"{verdict}, {format_count(rate)} IOPS{load}"
 
 

@@ -188,8 +188,8 @@ THROTTLED = Case(
             of_disk("consumer_requests_total", consumer="kernel", program=""): Counter(20),
             of_disk("consumer_bytes_total", consumer="b.service", program=""): Counter(4096),
         },
-        f"{PREFIX} was throttled for 50% of the last 30m. You: iops 50%. The machine: bandwidth 7.5%."
-        " The machine: iops 2.5%. Requests waited 36ms each. Bought: 1k IOPS. Bought: 60MiB/s."
+        f"{PREFIX} was throttled for 50% of the last 30m. You: iops 50%. The machine: bandwidth"
+        " 7.5%. The machine: iops 2.5%. Requests waited 36ms each. Bought: 1k IOPS. Bought: 60MiB/s."
         " Served: 1k IOPS. Served: 50MiB/s. Most requests: a.service. Most bytes: b.service.",
         {"budget": "sum"},
     ),
@@ -197,13 +197,15 @@ THROTTLED = Case(
     also_bad={
         "and by the machine": Firing(
             assessed(by_machine=30, throttled=54, idle=6),
-            f"{PREFIX} was throttled for 40% of the last 30m. You: iops 40%. The machine: bandwidth"
-            f" 37.5%. The machine: iops 12.5%.{BOUGHT}",
+            f"{PREFIX} was throttled for 40% of the last 30m. You: iops 40%. The machine:"
+            f" bandwidth 37.5%. The machine: iops 12.5%.{BOUGHT}",
             {"budget": "separate"},
         ),
-        "at an unknown limit": Firing(
-            {**WITHOUT_LIMITS, **throttled_by(unknown=30)},
-            f"{PREFIX} was throttled for 50% of the last 30m. Unknown limit: 50%.",
+        "partly at an unknown limit": Firing(
+            {**assessed(throttled=30), **throttled_by(iops=27.6, unknown=2.4)},
+            f"{PREFIX} was throttled for 50% of the last 30m. You: iops 46%. Unknown limit: 4%."
+            f"{BOUGHT}",
+            {"budget": "separate"},
         ),
         "of a claim": Firing(
             {**assessed(throttled=30, met=30), volume(): Gauge(1)},

@@ -17,7 +17,7 @@
   local identity = ['serial', 'model', 'terms'] + promql.claim,
   local disk = 'Disk {{ $labels.device }}{{ with $labels.persistentvolumeclaim }}'
                + ' (claim {{ $labels.namespace }}/{{ . }}){{ end }} on {{ $labels.instance }}',
-  local about = ' Serial {{ or $labels.serial "unknown" }}{{ with $labels.terms }}, terms {{ . }}{{ end }}'
+  local about = ' Serial {{ or $labels.serial "unknown" }}{{ with $labels.terms }}, terms {{ . | reReplaceAll "^custom$" "written out" }}{{ end }}'
                 + '{{ range ' + text.result('disksla_mount_info{@}') + ' | sortByLabel "mountpoint" }}'
                 + ', mounted at {{ .Labels.mountpoint }}{{ end }}.',
   local disk_alert(name, severity, wait, expr, summary, description) =

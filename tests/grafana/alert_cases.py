@@ -189,8 +189,9 @@ THROTTLED = Case(
             of_disk("consumer_bytes_total", consumer="b.service", program=""): Counter(4096),
         },
         f"{PREFIX} was throttled for 50% of the last 30m. You: iops 50%. The machine: bandwidth"
-        " 7.5%. The machine: iops 2.5%. Requests waited 36ms each. Bought: 1k IOPS. Bought: 60MiB/s."
-        " Served: 1k IOPS. Served: 50MiB/s. Most requests: a.service. Most bytes: b.service.",
+        " 7.5%. The machine: iops 2.5%. Requests waited 36ms each. Bought: 1k IOPS. Bought:"
+        " 60MiB/s. Served: 1k IOPS. Served: 50MiB/s. Most requests: a.service. Most bytes:"
+        " b.service.",
         {"budget": "sum"},
     ),
     good=assessed(throttled=14.9, idle=45.1),

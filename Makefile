@@ -149,7 +149,7 @@ fresh: ## run the commands of the README on a new Debian 12 (root)
 service: ## test the systemd unit on a booted Debian 12 in a container (root)
 	benches/debian/service
 
-wheel: .venv/run.stamp ## build the wheel in dist/
+wheel: .venv/check.stamp ## build the wheel in dist/
 	packaging/wheel dist
 
 deb: .venv/check.stamp ## build the Debian package and its bill of materials in dist/

@@ -73,7 +73,7 @@ class Recording:
     def __init__(self, guest: Guest) -> None:
         self._guest = guest
         self._recorder = guest.start(
-            f"exec disksla record {_RECORDING} --duration 3h --config.file {_CONFIG} 2>&1"
+            f"exec disksla record {_RECORDING} --for 3h --config.file {_CONFIG} 2>&1"
         )
         self._data = b""
 
@@ -210,7 +210,9 @@ def run(path: Path, seed: int, machine: Machine, recording: Recording, directory
     serials = scenario.serials(name)
     config = configuration(zip(serials, scenario.disks, strict=True), scenario.machine)
     machine.guest.write(_CONFIG, config)
-    machine.guest.run(f"disksla check-config {_CONFIG}; systemctl reload disksla-exporter")
+    machine.guest.run(
+        f"disksla check-config --config.file {_CONFIG}; systemctl reload disksla-exporter"
+    )
     offset = machine.trace_bytes()
     plugged = _Plugged(machine, name, scenario)
     with ExitStack() as undo:

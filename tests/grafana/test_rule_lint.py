@@ -32,10 +32,10 @@ RUNBOOK = Path(__file__).resolve().parents[2] / "docs" / "runbook.md"
 SLOWEST_SCRAPE_S = 60
 COUNTER_FUNCTIONS = {"rate", "increase", "irate", "resets"}
 LOOKBACK_S = 300
-LONGEST_TEMPLATE = 1200
+LONGEST_TEMPLATE = 2300
 LONGEST_FIRST_SENTENCE = 120
 """Characters without templates; the values of templates are as long again at most."""
-LONGEST_DESCRIPTION = 320
+LONGEST_DESCRIPTION = 400
 ALERTS = [rule for rule in rules() if "alert" in rule]
 RECORDED = [rule for rule in rules() if "record" in rule]
 COMPARISON = re.compile(r"(==|!=|>=|<=|>|<)")

@@ -1,4 +1,4 @@
-"""`disksla probe`: run one probe of a disk now, under the same rules as the daemon."""
+"""`disksla verify --latency`: a probe of a disk now, under the same rules as the daemon's."""
 
 import argparse
 import shlex
@@ -15,12 +15,7 @@ from disksla.base.console import SafeConsole, to_json
 from disksla.base.errors import DiskslaError
 from disksla.base.text import command_lines
 from disksla.base.units import format_count, format_duration, format_size
-from disksla.commands._context import (
-    add_context_arguments,
-    add_device,
-    prepare_sampler,
-    read_context,
-)
+from disksla.commands._context import prepare_sampler, read_context
 from disksla.commands._options import roots_of
 from disksla.measure.fio import FioJob, fio_arguments
 from disksla.measure.fio.runner import Fio, find_fio
@@ -32,10 +27,10 @@ from disksla.measure.probes.probe_runner import (
     is_suspended,
     run_probe,
 )
-from disksla.promise.configuration import PROBE_KINDS, ProbeEntry
+from disksla.promise.configuration import ProbeEntry
 from disksla.state.pipeline import ProbeResult, Skip, disk_snapshot
 from disksla.state.pipeline.probe_results import quantile_s
-from disksla.tell.explanation import SHOWN_WORDS, describe_load
+from disksla.tell.explanation import SHOWN_TEXT, describe_load
 from disksla.tell.limits_text import facts_table
 
 _FIRST_TICKS = 2
@@ -43,26 +38,7 @@ _FIRST_TICKS = 2
 _SHARES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add DEVICE, --kind, --dry-run, --json, and the options of the host."""
-    add_device(parser)
-    parser.add_argument(
-        "--kind",
-        choices=PROBE_KINDS,
-        default=PROBE_KINDS[0],
-        help="kind of probe, with the settings of the configuration if it has such a probe"
-        " (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="observe the disk and print the fio command, without running it",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON, in base units")
-    add_context_arguments(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
+def measure_latency(arguments: argparse.Namespace) -> int:
     """Run and print a probe. Return 0 if latencies were measured (or would be), 1 if not."""
     host = read_context(arguments)
     disk = host.find_block_device(arguments.device)
@@ -142,7 +118,7 @@ def _facts(plan: ProbePlan, observation: SnapshotPair) -> Iterator[tuple[str, st
         else f", load {describe_load(snapshot.present_load, 'the limit')}"
     )
     rate = snapshot.present.read_iops + snapshot.present.write_iops
-    verdict = "not known" if snapshot.verdict is None else SHOWN_WORDS[snapshot.verdict]
+    verdict = "not known" if snapshot.verdict is None else SHOWN_TEXT[snapshot.verdict].words
     yield "disk now", f"{verdict}, {format_count(rate)} IOPS{load}"
 
 

@@ -1,4 +1,4 @@
-"""`disksla identify`: find out the medium of a disk by its latencies."""
+"""`disksla sweep --identify`: find out the medium of a disk by its latencies."""
 
 import argparse
 import sys
@@ -14,9 +14,9 @@ from disksla.base.histogram import quantile_s
 from disksla.base.schema import duration
 from disksla.base.schema.yaml_file import read_named
 from disksla.base.units import format_bandwidth, format_count, format_duration, format_size
-from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
-from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
-from disksla.commands._options import add_force, parse_option
+from disksla.commands._context import HostContext, read_context
+from disksla.commands._exclusive import exclusive_measurement
+from disksla.commands._options import parse_option
 from disksla.kernel.disks import Disk
 from disksla.measure.benchmark import Evidence, IdentifiedMedium, identify, throughput
 from disksla.measure.benchmark.identify import Claim
@@ -39,28 +39,7 @@ _NOT_SOLD = {CUSTOM_TERMS, "generic"}
 _QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add DEVICE, or a table of a sweep instead."""
-    source = parser.add_mutually_exclusive_group(required=True)
-    add_device(source, optional=True)
-    source.add_argument(
-        "--table",
-        type=Path,
-        metavar="FILE",
-        help="table written by `disksla sweep --csv`, instead of a disk",
-    )
-    parser.add_argument(
-        "--runtime",
-        default="3s",
-        metavar="TIME",
-        help="duration of each measurement (default: %(default)s)",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON, in base units")
-    add_force(parser, FORCE_HELP)
-    add_context_arguments(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
+def identify_medium(arguments: argparse.Namespace) -> int:
     """Measure a disk or read a table, and print the medium. Return 1 if it is unknown, else 0."""
     if arguments.table is not None:
         name, evidence, claim = str(arguments.table), _read(arguments.table), None
@@ -92,7 +71,7 @@ def _read(table: Path) -> Evidence:
 
 def _measure(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Evidence:
     """Print what will be read, then read it."""
-    runtime_s = parse_option("--runtime", arguments.runtime, _RUNTIME.parse)
+    runtime_s = parse_option("--runtime", arguments.runtime or "3s", _RUNTIME.parse)
     device = Path("/dev") / disk.name
     jobs = list(identify_jobs(str(device), disk.size_bytes, runtime_s))
     seconds = (len(jobs) + 1) * (runtime_s + 1)

@@ -1,6 +1,7 @@
-"""`disksla discover`: list the disks of this host with their terms and limits."""
+"""`disksla disks`: list the disks of this host with their terms and limits."""
 
 import argparse
+import sys
 import time
 from collections import defaultdict
 from typing import Any
@@ -10,11 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from disksla.base.console import SafeConsole, to_json
-from disksla.base.units import format_bandwidth, format_count
+from disksla.base.operating_system import provider_of
+from disksla.base.operating_system.machine import read_dmi
+from disksla.base.operating_system.roots import Roots
+from disksla.base.text import escape_control
+from disksla.base.units import format_bandwidth, format_count, format_size
 from disksla.commands._context import HostContext, add_context_arguments, read_context
-from disksla.commands._file_storages import print_file_storages
 from disksla.commands._options import roots_of
 from disksla.kernel.disks import Disk
+from disksla.kernel.nfs import FileStorage
+from disksla.kernel.nfs.read_mounted import read_file_storages
 from disksla.promise.configuration import in_order, unused_entries
 from disksla.tell.limits_text import limits_document
 
@@ -34,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(to_json([known_document(host, disk) for disk in in_order(host.disks)]))
     else:
         _print(host)
-        print_file_storages(host, roots_of(arguments))
+        _print_file_storages(host, roots_of(arguments))
     return 0
 
 
@@ -117,3 +123,32 @@ def _limit_cell(iops: float | None, bytes_per_second: float | None) -> Text:
 
 def _cell(*values: str | None) -> Text:
     return Text("\n".join(value for value in values if value) or "-")
+
+
+def _print_file_storages(host: HostContext, roots: Roots) -> None:
+    """Print which network file storages are mounted, and what is said of them."""
+    try:
+        storages, problems = read_file_storages(roots, provider_of(read_dmi(roots)))
+    except OSError:  # said of the list of devices, too
+        return
+    console = SafeConsole()
+    if storages:
+        console.print()
+    for storage in storages:
+        console.print(Text(f"{storage.mount_point}: {_storage_text(host, storage)}"))
+    for problem in problems:
+        print(f"disksla: {escape_control(problem)}", file=sys.stderr)
+
+
+def _storage_text(host: HostContext, storage: FileStorage) -> str:
+    """Return what a file storage is, and its terms by the first entry for its mount point."""
+    of_files = (entry for file in host.configuration.terms_files for entry in file.entries)
+    for entry in (*host.settings.disks, *of_files):
+        if entry.match.given() == {"mountpoint": storage.mount_point}:
+            row = host.catalog.find(entry.terms) if isinstance(entry.terms, str) else None
+            size_bytes = entry.size_bytes(binary_gb=row is not None and row.binary_gb)
+            options = (f"{name}={value}" for name, value in entry.options.items())
+            size = None if size_bytes is None else format_size(size_bytes)
+            words = (storage.describe(), row and row.id, *options, size)
+            return ", ".join(word for word in words if word)
+    return f"{storage.describe()}, terms are not known"

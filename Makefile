@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test check lint type layers cover system nightly night fmt docs mixin manifests golden lab population advice vm \
-	identity boot ebs consumers nfs alert pictures bench clouds engines soak demo fuzz audit fresh service wheel deb rpm lock drill release clean
+	boot ebs consumers nfs alert pictures bench clouds engines soak demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -92,10 +92,6 @@ advice: .venv/check.stamp ## compare what `disksla advise` predicts with what li
 vm: .venv/check.stamp ## compare verdicts with QEMU's own limiter, in a virtual machine
 	@.ci/need vm
 	PYTHONPATH=tests:benches .venv/bin/python -m vm $(ARGS)
-
-identity: .venv/check.stamp ## compare disks of virtual machines that look like those of providers
-	@.ci/need vm
-	PYTHONPATH=tests:benches .venv/bin/python -m vm.identity $(ARGS)
 
 boot: .venv/check.stamp ## boot machines of providers, without configuration, to the right limits
 	@.ci/need vm

@@ -104,7 +104,6 @@ def stores_in(home: Path, rules: Sequence[Path]) -> Iterator[Stores]:
                 "-promscrape.config": programs.write("scrape.yml", {}),
                 "-remoteWrite.tmpDataPath": str(home / "buffer"),
                 "-remoteWrite.url": urls,
-                "-remoteWrite.queues": "1",  # samples of a series arrive in order
                 "-httpListenAddr": agent.address,
             },
             _port(agent),
@@ -136,6 +135,7 @@ def _start_prometheus(
 ) -> None:
     config = {
         "rule_files": rules,
+        "storage": {"tsdb": {"out_of_order_time_window": "2h"}},  # vmagent does not keep the order
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": [pager.address]}]}]},
     }
     command = [

@@ -248,7 +248,7 @@ def _under_postgresql(ebs: _Ebs, random: Random) -> Iterator[str]:
 
     Nothing is required of the verdicts: the emulation leaves the clients little to ask for.
     """
-    phases = (Phase(seconds=Duration(2 * _LOAD_S), pgbench=_CLIENTS),)
+    phases = (Phase(seconds=Duration(2 * _LOAD_S), pgbench=f"--client={_CLIENTS}"),)
     meter = Meter("iops", iops=random.randint(8, 12), window=_CONTINUOUSLY)
     prepare(ebs.guest, ebs.device(_FIRST.serial), phases)
 

@@ -27,7 +27,7 @@ from disksla.state.history.history import History
 from disksla.state.pipeline.advance import advance, configure
 from disksla.state.pipeline.restore import PreviousRun
 from disksla.state.pipeline.saved_state import decode, encode
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State, initial_state, to_saved_state
 from disksla.state.pipeline.tick import Tick
 from disksla.verdict.interval.interval import Clocks
@@ -158,7 +158,7 @@ def of_disks(count: int) -> Iterator[tuple[str, Work]]:
     last = Tick(clocks(12), diskstats(count, 12))
     yield "disks in a tick in which all are busy", lambda: advance(state, last)
     yield "disks in a second of history", lambda: History().after(state)
-    registry = make_registry(SnapshotCollector(lambda: take_snapshot(state)))
+    registry = make_registry(SnapshotCollector(lambda: Snapshot(state)))
     names = tuple(f"disksla_{number}" for number in range(count))
     yield "names asked for by name[], of 10 disks", _of_names(names)
     yield "disks on a page of metrics", lambda: render_metrics(registry)
@@ -170,7 +170,7 @@ def _of_names(names: tuple[str, ...]) -> Work:
     few = disks(10)
     configuration = Configuration(Settings(), CATALOG)
     state = configure(initial_state(configuration), match_disks(configuration, few), clocks(0))
-    registry = make_registry(SnapshotCollector(lambda: take_snapshot(state)))
+    registry = make_registry(SnapshotCollector(lambda: Snapshot(state)))
     return lambda: render_metrics(registry, names=names)
 
 

@@ -18,7 +18,7 @@ from disksla.measure.verification.report import VerificationReport
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
 from disksla.serve.metrics.self_metrics import BuildInfo
-from disksla.state.pipeline.snapshot import Snapshot, take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
@@ -152,7 +152,7 @@ def make_playback(
     and windows whose verdict is not decided at an end of it belong to what follows.
     """
     kept = _kept(states, ticks, frames, skip)
-    snapshots = [take_snapshot(state) for state in kept]
+    snapshots = [Snapshot(state) for state in kept]
     return playback_of_snapshots(
         snapshots, _decided_to_s(kept[-1]) - _decided_to_s(kept[0]), report
     )
@@ -176,15 +176,14 @@ def make_playbacks(
 
 
 def _alone(state: State, device: str) -> Snapshot:
-    """Return the snapshot of one disk and of its groups."""
-    snapshot = take_snapshot(state)
-    return msgspec.structs.replace(
-        snapshot,
-        disks=tuple(disk for disk in snapshot.disks if disk.disk.name == device),
-        groups=tuple(
-            msgspec.structs.replace(group, devices=(device,)) for group in snapshot.groups
-        ),
-    )
+    """Return the snapshot of one disk, and of its groups without other disks."""
+    groups = {
+        name: msgspec.structs.replace(group, devices=(device,))
+        for name, group in state.groups.items()
+        if device in group.devices
+    }
+    monitored = {device: state.monitored[device]}
+    return Snapshot(msgspec.structs.replace(state, monitored=monitored, groups=groups))
 
 
 def _kept(states: Iterable[State], ticks: int, frames: int, skip: int) -> list[State]:

@@ -17,7 +17,7 @@ from disksla.measure.advice.simulation import ShareRange
 from disksla.promise.catalogue import Provision, derive_limits
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.state.pipeline import State, WindowRecord, window_records
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from fleet.backfill import write_blocks
 from fleet.long_recording import long_states
 from fleet.page import labelled
@@ -43,7 +43,7 @@ def lines(states: list[State]) -> Iterator[str]:
             continue
         now_s = state.clocks.realtime_s
         due_s = now_s + EVERY_S
-        for line in page_of(take_snapshot(state)).splitlines():
+        for line in page_of(Snapshot(state)).splitlines():
             if not line.startswith("#"):
                 series, _, value = line.rpartition(" ")
                 labels = 'job="disksla",instance="lab:10056"'

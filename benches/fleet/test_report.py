@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from disksla.commands.cli import main
-from disksla.state.pipeline.snapshot import DiskSnapshot, take_snapshot
+from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot
 from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS
 from fleet.backfill import backfill, backfill_rules, write_blocks
 from fleet.long_recording import long_states
@@ -58,7 +58,7 @@ class Scrapes:
                 continue
             now_s = state.clocks.realtime_s
             due_s = now_s + self._every_s
-            snapshot = take_snapshot(state)
+            snapshot = Snapshot(state)
             [self.last] = snapshot.disks
             self.first = self.first or self.last
             for line in page_of(snapshot).splitlines():

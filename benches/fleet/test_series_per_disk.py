@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import msgspec
-
 from disksla.measure.verification.report import VerificationReport
 from disksla.promise.configuration.settings import Profile
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
@@ -14,7 +12,7 @@ from disksla.state.pipeline.snapshot import DiskSnapshot
 from fleet.largest_disk import disks_by_feature, largest_disk, longest_report
 from fleet.playback import OPENMETRICS, Page, page_of, parse_page
 from metrics_page import OF_DISKS
-from support.snapshots import view
+from support.snapshots import changed, view
 
 PAGE = Path(__file__).parents[2] / "docs" / "fleet.md"
 MOST_SERIES = 260
@@ -26,7 +24,7 @@ OF_SOME_DISKS = {
 
 
 def page(disk: DiskSnapshot, profile: Profile, report: VerificationReport | None = None) -> Page:
-    return parse_page(page_of(msgspec.structs.replace(view(disk), profile=profile), report))
+    return parse_page(page_of(changed(view(disk), profile=profile), report))
 
 
 def test_largest_disk_has_fewer_than_260_series() -> None:

@@ -14,7 +14,7 @@ from disksla.commands.cli import main
 from disksla.promise.catalogue import Rates
 from disksla.promise.configuration import ConfigurationText
 from disksla.state.history import History
-from disksla.state.pipeline import advance, take_snapshot
+from disksla.state.pipeline import Snapshot, advance
 from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode
 from disksla.state.pipeline.state import State
 from disksla.tell.api import DiskDocument
@@ -42,7 +42,7 @@ def throttled() -> DiskDocument:
     for tick in run(SCENARIOS["iops-300-deep"]).ticks:
         state = advance(state, tick)
         history = history.after(state)
-    document = disks_document(take_snapshot(state), HistoryView(history), "db-1", "1")
+    document = disks_document(Snapshot(state), HistoryView(history), "db-1", "1")
     [disk] = document.disks
     return disk
 
@@ -204,7 +204,7 @@ def test_a_recording_says_who_used_a_disk_as_the_daemon_does(
     for tick in ticks:
         state = advance(state, tick)
         history = history.after(state)
-    [said] = disks_document(take_snapshot(state), HistoryView(history), "db-1", "1").disks
+    [said] = disks_document(Snapshot(state), HistoryView(history), "db-1", "1").disks
     assert who in said.sentences
 
 

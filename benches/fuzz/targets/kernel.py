@@ -21,7 +21,7 @@ from disksla.kernel.procfs.iowait_files import HostWaitFiles
 from disksla.kernel.procfs.mountinfo import parse_mountinfo
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.state.pipeline.tick import Tick
 from fuzz.target import Target
@@ -35,7 +35,7 @@ MARK = b"\n--\n"
 
 def published(state: State) -> None:
     """Check that the metrics of a state can be parsed, and that no counter is negative."""
-    registry = make_registry(SnapshotCollector(lambda: take_snapshot(state)))
+    registry = make_registry(SnapshotCollector(lambda: Snapshot(state)))
     page = render_metrics(registry).body.decode()
     for family in text_string_to_metric_families(page):
         for sample in family.samples:

@@ -10,7 +10,7 @@ from disksla.commands._options import add_config_file, add_duration, add_paths
 from disksla.serve.metrics import SnapshotCollector, make_registry
 from disksla.serve.metrics.build_info import read_build_info
 from disksla.serve.metrics.render import render_metrics
-from disksla.state.pipeline import take_snapshot
+from disksla.state.pipeline import Snapshot
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     sampler = prepare_sampler(arguments)
     with with_ebs_readings(sampler):
         sampler.run_for(arguments.duration_s)
-    collector = SnapshotCollector(lambda: take_snapshot(sampler.state), read_build_info)
+    collector = SnapshotCollector(lambda: Snapshot(sampler.state), read_build_info)
     registry = make_registry(collector)
     ProcessCollector(registry=registry)
     sys.stdout.buffer.write(render_metrics(registry).body)

@@ -32,11 +32,11 @@ from disksla.serve.metrics import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline import (
     DiskSnapshot,
+    Snapshot,
     State,
     advance,
     ended,
     initial_state,
-    take_snapshot,
     window_records,
 )
 from disksla.state.pipeline.recording import decode_header, decode_tick
@@ -78,16 +78,16 @@ def run(arguments: argparse.Namespace) -> int:
     for before, last in pairwise(chain((first,), states)):
         first = last if first.clocks is None else first
         for device in ended(before, last):
-            snapshots = {disk.disk.name: disk for disk in take_snapshot(before).disks}
+            snapshots = {disk.disk.name: disk for disk in Snapshot(before).disks}
             former.append(_Period(snapshots[device], begun.pop(device, None)))
             if device in last.monitored and _is_same(snapshots[device], last):
                 begun[device] = snapshots[device]
     if arguments.metrics:
         # Without those of the process, which are not in a recording.
-        registry = make_registry(SnapshotCollector(lambda: take_snapshot(last)))
+        registry = make_registry(SnapshotCollector(lambda: Snapshot(last)))
         sys.stdout.write(render_metrics(registry).body.decode())
     else:
-        present = take_snapshot(last).disks
+        present = Snapshot(last).disks
         periods = [*former, *(_Period(disk, begun.get(disk.disk.name)) for disk in present)]
         _print_summary(first, last, periods)
     return 0
@@ -183,7 +183,7 @@ def _print_summary(first: State, last: State, periods: Sequence[_Period]) -> Non
     if first.clocks is None or last.clocks is None:
         console.print("this recording has no sample of /proc/diskstats")
         return
-    snapshot = take_snapshot(last)
+    snapshot = Snapshot(last)
     gaps = ", ".join(
         f"{count} {reason}" for reason, count in snapshot.sampler.gaps.items() if count
     )

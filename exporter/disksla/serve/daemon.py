@@ -52,7 +52,6 @@ from disksla.state.pipeline import (
     Snapshot,
     Tick,
     initial_state,
-    take_snapshot,
     to_read_often,
     to_saved_state,
 )
@@ -257,8 +256,7 @@ class Daemon:
 
     def snapshot(self) -> Snapshot:
         """Return the snapshot of the present state, with the health of every part."""
-        snapshot = take_snapshot(self._sampler.state).with_health(self._health())
-        return snapshot.with_terms_failures(self._terms.failures)
+        return Snapshot(self._sampler.state, self._health(), self._terms.failures)
 
     def past(self) -> HistoryView:
         """Return what each disk did lately, and the limits of the machine over a disk."""

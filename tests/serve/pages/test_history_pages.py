@@ -22,7 +22,7 @@ from disksla.state.history.history import History
 from disksla.state.history.packed_slots import PackedSlots
 from disksla.state.history.slot import RunningTotals, Slot, columns_of, joined
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.snapshot import Snapshot, take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.tell.api.disks_document import DisksDocument, disks_document
 from disksla.tell.explanation.past import HistoryView
@@ -33,7 +33,16 @@ from support.html_page import HtmlPage
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG, reconfigured
 from support.simulated_limiter import DEVICE, run
-from support.snapshots import ABOUT, BURST_LIMITS, IOPS_CREDITS, disk_view, group_view, view, views
+from support.snapshots import (
+    ABOUT,
+    BURST_LIMITS,
+    IOPS_CREDITS,
+    changed,
+    disk_view,
+    group_view,
+    view,
+    views,
+)
 
 FRAME = Frame("db-1", "0.2.0", "/metrics")
 PERIOD = ChartPeriod("5 minutes", 300.0, 300.0, 1_800_000_000.0)
@@ -57,7 +66,7 @@ def lived(name: str) -> tuple[Snapshot, HistoryView]:
     for tick in run(SCENARIOS[name]).ticks:
         state = advance(state, tick)
         history = history.after(state)
-    return take_snapshot(state), HistoryView(history)
+    return Snapshot(state), HistoryView(history)
 
 
 def encoded_and_decoded(document: DisksDocument) -> DisksDocument:
@@ -223,7 +232,7 @@ def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
             state = reconfigured(state, scenario.settings())
         state = advance(state, tick)
         history = history.after(state)
-    [snapshot] = take_snapshot(state).disks
+    [snapshot] = Snapshot(state).disks
     past = HistoryView(history)
     slots = past.seconds(snapshot)
     sentences = past.explain(snapshot, slots)
@@ -242,15 +251,13 @@ def test_credits_are_shown_with_their_bounds_and_the_time_to_empty() -> None:
     card = disk_card(disk, HistoryView(), [])
     assert "Burst credits (iops): 31.2 %, between 15.6 % and 50 %; empty in" in card
     full = msgspec.structs.replace(IOPS_CREDITS, exhaustion_s=float("inf"))
-    assert "empty in" not in disk_card(
-        msgspec.structs.replace(disk, credits=(full,)), HistoryView(), []
-    )
+    assert "empty in" not in disk_card(changed(disk, credits=(full,)), HistoryView(), [])
 
 
 def test_disk_that_is_new_under_an_old_name_has_no_past() -> None:
     snapshot, past = lived("iops-300-deep")
     [disk] = snapshot.disks
-    other = msgspec.structs.replace(disk, disk=msgspec.structs.replace(disk.disk, minor=99))
+    other = changed(disk, disk=msgspec.structs.replace(disk.disk, minor=99))
     assert past.seconds(disk)
     assert past.seconds(other) == past.minutes(other) == []
     assert past.explain(other, [])[0].startswith("Nothing was measured")
@@ -343,8 +350,8 @@ def test_document_has_the_last_hour() -> None:
 def test_document_has_credits_claim_and_machine() -> None:
     plain = disk_view(limits=BURST_LIMITS)
     claimed = msgspec.structs.replace(plain.disk, claim="data", namespace="shop")
-    snapshot = view(msgspec.structs.replace(plain, disk=claimed))
-    snapshot = msgspec.structs.replace(snapshot, groups=(group_view(),))
+    snapshot = view(changed(plain, disk=claimed))
+    snapshot = changed(snapshot, groups=(group_view(),))
     [disk] = encoded_and_decoded(disks_document(snapshot, HistoryView(), "h", "v")).disks
     assert disk.credits[0].ratio == 0.3125
     assert disk.claim == "shop/data"
@@ -385,10 +392,8 @@ def test_runbook_has_an_anchor_for_each_alert() -> None:
 def test_disks_with_problems_are_named_and_come_first() -> None:
     throttled, past = lived("iops-300-deep")
     [disk] = throttled.disks
-    calm = msgspec.structs.replace(
-        disk, disk=msgspec.structs.replace(disk.disk, name="a", minor=99)
-    )
-    both = msgspec.structs.replace(throttled, disks=(calm, disk))
+    calm = changed(disk, disk=msgspec.structs.replace(disk.disk, name="a", minor=99))
+    both = changed(throttled, disks=(calm, disk))
     page = status_page(both, ABOUT, past, FRAME)
     assert "1 of 2 disks had a problem in the last 9.9 s." in page
     assert f"You: throttled at the limit you bought ({DEVICE}).</h1>" in page
@@ -405,9 +410,7 @@ def test_who_used_a_throttled_disk_is_on_both_pages_and_names_are_escaped() -> N
     at_s = past.history.at_s or 0.0
     found = (Consumption(DEVICE, "<b>.service", "rsync", requests=9.0),)
     used = disk.consumers.plus((at_s - 5.0, at_s), found, is_throttled=True, may_be_named=None)
-    snapshot = msgspec.structs.replace(
-        throttled, disks=(msgspec.structs.replace(disk, consumers=used),)
-    )
+    snapshot = changed(throttled, disks=(changed(disk, consumers=used),))
     said = (
         "In the 5 s in which it was throttled, 100 % of its requests came from"
         " &lt;b&gt;.service (rsync)."
@@ -420,7 +423,7 @@ def test_many_disks_have_short_cards_and_are_not_all_named() -> None:
     throttled, past = lived("iops-300-deep")
     [disk] = throttled.disks
     others = tuple(
-        msgspec.structs.replace(
+        changed(
             disk, disk=msgspec.structs.replace(disk.disk, name=f"sd{number}", minor=number + 99)
         )
         for number in range(20)
@@ -433,9 +436,7 @@ def test_many_disks_have_short_cards_and_are_not_all_named() -> None:
         for each in (*others[:9], disk)
     }
     many = HistoryView(msgspec.structs.replace(past.history, disks=histories))
-    page = status_page(
-        msgspec.structs.replace(throttled, disks=(*others[::-1], disk)), ABOUT, many, FRAME
-    )
+    page = status_page(changed(throttled, disks=(*others[::-1], disk)), ABOUT, many, FRAME)
     assert "10 of 21 disks had a problem" in page
     assert "sd8, sd7, sd6, sd5, sd4, sd3, sd2, sd1 and 2 more).</h1>" in page
     assert page.count("<article") == 20
@@ -469,7 +470,7 @@ def luminance(colour: str) -> float:
 def test_claim_is_named_on_the_card_and_on_the_page() -> None:
     before = disk_view()
     claimed = msgspec.structs.replace(before.disk, claim="data-pg-0", namespace="db")
-    disk = msgspec.structs.replace(before, disk=claimed)
+    disk = changed(before, disk=claimed)
     assert "claim db/data-pg-0</small>" in disk_card(disk, HistoryView(), [])
     page = disk_page(view(disk), before.disk.name, HistoryView(), FRAME)
     assert page is not None

@@ -13,12 +13,13 @@ from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.recording import decode_tick, encode
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State, to_watch
 from disksla.state.pipeline.tick import Tick
 from support.consumed import with_consumers
 from support.simulated_host import CATALOG, Machine, a_disk, reconfigured
 from support.simulated_limiter import DEVICE, Closed, Limiter, Scenario, run, summed
+from support.snapshots import changed
 
 A = "postgresql@15-main.service"
 THROTTLED = Scenario(
@@ -41,7 +42,7 @@ def take(machine: Machine, *readings: ConsumerReading) -> State:
 
 def samples(state: State, profile: str = "default") -> list[str]:
     """Return the samples of consumers on the page of metrics."""
-    snapshot = msgspec.structs.replace(take_snapshot(state), profile=profile)
+    snapshot = changed(Snapshot(state), profile=profile)
     page = render_metrics(make_registry(SnapshotCollector(lambda: snapshot))).body.decode()
     return [line for line in page.splitlines() if line.startswith("disksla_consumer_")]
 
@@ -165,7 +166,7 @@ def test_why_consumers_are_not_known_stays_until_they_are() -> None:
     machine = Machine(a_disk())
     assert take(machine, ConsumerReading(why_not="io is off")).why_no_consumers == "io is off"
     machine.tick()
-    [disk] = take_snapshot(machine.state).disks
+    [disk] = Snapshot(machine.state).disks
     assert disk.why_no_consumers == "io is off"
     assert take(machine, ConsumerReading(why_not="")).why_no_consumers is None
 
@@ -184,5 +185,5 @@ def test_profile_lean_publishes_none_of_it() -> None:
     settings = Settings(metrics=MetricsSettings(profile="lean"))
     machine = Machine(a_disk(), settings=settings)
     state = take(machine, reading(1001.0, Consumption("vda", A, bytes=1.0)))
-    assert take_snapshot(state).profile == "lean"
-    assert samples(state, take_snapshot(state).profile) == []
+    assert Snapshot(state).profile == "lean"
+    assert samples(state, Snapshot(state).profile) == []

@@ -9,7 +9,7 @@ from disksla.base.operating_system.roots import Roots
 from disksla.promise.configuration.settings import Settings
 from disksla.state.pipeline.sampler import Sampler
 from disksla.state.pipeline.sampler_stats import SamplerStats
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.state.pipeline.tick import Tick
 from support.simulated_host import CATALOG, a_disk
@@ -48,7 +48,7 @@ def test_failed_ticks_are_counted_until_a_good_one_clears_the_problem(paths: Roo
     sampler, before = sample(paths, 7, failing={2, 3, 5})
     after = [*before[1:], sampler.state.sampler_stats]
     assert [stats.errors["sampler"] for stats in after] == [0, 0, 1, 2, 2, 3, 3]
-    assert [stats.works("sampler") for stats in after] == [
+    assert [stats.collectors["sampler"] for stats in after] == [
         *(True, True, False, False),
         *(True, False, True),
     ]
@@ -58,7 +58,7 @@ def test_failed_ticks_are_counted_until_a_good_one_clears_the_problem(paths: Roo
 
 def test_failed_tick_is_in_the_snapshot(paths: Roots) -> None:
     sampler, _ = sample(paths, 3, failing={2})
-    shown = take_snapshot(sampler.state).sampler
+    shown = Snapshot(sampler.state).sampler
     assert shown.errors["sampler"] == 1
     assert shown.collectors["sampler"] is False
     assert shown.problems == {"sampler": "out of order at 2"}

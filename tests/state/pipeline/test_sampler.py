@@ -113,7 +113,7 @@ def test_disk_at_which_requests_wait_is_looked_at_closer(paths: Roots) -> None:
         first, last = after.close["vda"][0].at_s, after.close["vda"][-1].at_s
         assert before.clocks.monotonic_s - 1e-5 < first <= last
         assert last >= after.clocks.monotonic_s - 1e-5  # the last is read with the tick
-    assert sampler.state.sampler_stats.works("close_samples")
+    assert sampler.state.sampler_stats.collectors["close_samples"]
 
 
 def test_posted_settings_apply_at_next_tick(paths: Roots) -> None:
@@ -346,7 +346,7 @@ def test_mountstats_that_cannot_be_read_is_a_counted_error(tmp_path: Path) -> No
     sampler.post(nfs_disks(parse_mountinfo(client.mountinfo())))
     sampler.run_for(0.5)
     assert sampler.state.sampler_stats.errors["mountstats"] >= 1
-    assert not sampler.state.sampler_stats.works("mountstats")
+    assert not sampler.state.sampler_stats.collectors["mountstats"]
 
 
 def test_a_machine_without_nfs_mounts_does_not_read_mountstats(paths: Roots) -> None:

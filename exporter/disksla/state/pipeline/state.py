@@ -109,9 +109,14 @@ class State(msgspec.Struct, frozen=True):
         """The monitored NFS mounts."""
         return frozenset(self.device_at.values())
 
-    def assessed_of(self, disk: Disk) -> AssessedTime:
-        """Return the time that was assessed until the counters of a disk were read last."""
-        return self.mounts_read.assessed if disk.is_mount and self.mounts_read else self.assessed
+    @property
+    def now_s(self) -> float:
+        """Monotonic time of the last sample; 0 before the first."""
+        return 0.0 if self.clocks is None else self.clocks.monotonic_s
+
+    def assessed_of(self, *, is_mount: bool) -> AssessedTime:
+        """Return the time assessed until the counters of disks, or NFS mounts, were read last."""
+        return self.mounts_read.assessed if is_mount and self.mounts_read else self.assessed
 
     @property
     def configuration(self) -> Configuration:

@@ -49,14 +49,14 @@ def diskstats(content: bytes) -> bool:
     accepted = True
     for line in text.splitlines():
         try:
-            reading, inflight = parse_line(line)
+            parsed = parse_line(line)
         except MalformedLineError as malformed:
             assert str(malformed).isprintable()
             accepted = False
         else:
-            assert len(reading) <= len(Counters._fields)
-            assert all(0 <= count < 2**64 for count in (*reading, inflight) if count is not None)
-            to_counters(reading)
+            assert len(parsed.reading) <= len(Counters._fields)
+            assert all(0 <= count < 2**64 for count in (*parsed.reading, parsed.inflight) if count)
+            to_counters(parsed.reading)
     whole, part = a_disk("vda"), msgspec.structs.replace(a_disk("vda1", 1), partition_of="vda")
     machine = Machine(whole, part, a_disk("vdb", minor=16))
     for each in (text, "no diskstats", text, text.replace("1", "2"), text):

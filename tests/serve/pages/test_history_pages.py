@@ -53,7 +53,7 @@ SLOTS = st.lists(
         st.floats(0, 400),
         st.floats(0.1, 10),
         st.none() | st.floats(0, 1),
-        st.builds(RunningTotals, *[NUMBERS] * len(RunningTotals._fields)),
+        st.builds(RunningTotals, *[NUMBERS] * len(RunningTotals.__struct_fields__)),
     ),
     max_size=12,
 )
@@ -95,7 +95,7 @@ def test_charts_of_any_slots_are_svg_with_text(slots: list[Slot], limits: Limits
 
 
 def test_equal_columns_are_drawn_as_one() -> None:
-    slots = [Slot(end, 1.0, None, RunningTotals(idle=1.0)) for end in range(1, 300, 5)]
+    slots = [Slot(end, 1.0, None, RunningTotals(idle_s=1.0)) for end in range(1, 300, 5)]
     assert verdict_strip(slots, PERIOD).count("<rect") == 1
     assert drawn(charts_of(*slots)["IOPS"], "reads") == "M0 0V0H60V0"
 
@@ -124,7 +124,7 @@ def test_chart_has_clock_times_and_a_scale_with_units() -> None:
 
 
 def test_slots_are_in_the_column_of_their_middle() -> None:
-    totals = RunningTotals(reads=10.0, met=1.0)
+    totals = RunningTotals(reads=10.0, met_s=1.0)
     slots = [Slot(end, 1.0, None, totals) for end in (1.0, 7.0, 299.0, 300.0)]
     columns = columns_of(slots, 300.0, 5.0)
     assert [index for index, column in enumerate(columns) if column] == [0, 1, 59]
@@ -167,7 +167,9 @@ def test_chart_of_iops_shows_between_which_numbers_they_are() -> None:
     assert "now 300 to 600, at most 600, baseline 300, burst 2000" in iops
     assert "<b>300 to 600</b>" in iops
     assert (drawn(iops, "total"), drawn(iops, "doubt")) == ("M59 0V300H60V0", "M59 0V600H60V0")
-    exact = charts_of(Slot(300.0, 1.0, None, totals._replace(most_writes=295.0)))["IOPS"]
+    exact = charts_of(Slot(300.0, 1.0, None, msgspec.structs.replace(totals, most_writes=295.0)))[
+        "IOPS"
+    ]
     assert "now 300, at most 300" in exact
     assert not drawn(exact, "doubt")
 
@@ -284,8 +286,8 @@ def test_page_of_a_disk_has_the_hour_by_minutes() -> None:
         60.0,
         None,
         RunningTotals(
-            reads=18_000, read_s=600.0, queue_s=600.0, wait_s=540.0, met=6.0, throttled=54.0,
-            iops=54.0, flushes=60.0, flush_s=0.06,
+            reads=18_000, read_s=600.0, queue_s=600.0, wait_s=540.0, met_s=6.0, throttled_s=54.0,
+            at_iops_s=54.0, flushes=60.0, flush_s=0.06,
         ),
     )  # fmt: skip
     minutes = msgspec.structs.replace(history, packed_minutes=PackedSlots(last=(slot.pack(),)))
@@ -336,7 +338,7 @@ def test_document_has_what_commands_need() -> None:
 
 def test_document_has_the_last_hour() -> None:
     snapshot, past = lived("iops-300-deep")
-    minute = Slot(past.history.at_s or 0.0, 60.0, None, RunningTotals(idle=60.0))
+    minute = Slot(past.history.at_s or 0.0, 60.0, None, RunningTotals(idle_s=60.0))
     history = msgspec.structs.replace(
         past.history.disks[DEVICE], packed_minutes=PackedSlots(last=(minute.pack(),))
     )
@@ -363,7 +365,7 @@ def test_document_has_credits_claim_and_machine() -> None:
 def test_verdict_that_is_late_is_that_of_the_second_before() -> None:
     snapshot, past = lived("iops-300-deep")
     history = past.history.disks[DEVICE]
-    none, below = RunningTotals(), RunningTotals(below=2.0)
+    none, below = RunningTotals(), RunningTotals(below_s=2.0)
     seconds = [Slot(end, 1.0, None, totals).pack() for end, totals in
                ((5.0, none), (6.0, below), (8.0, none), (9.0, below), (10.0, none))]  # fmt: skip
     packed = PackedSlots(last=tuple(seconds))

@@ -46,7 +46,7 @@ def history_of(states: list[State]) -> DiskHistory:
         NUMBERS,
         NUMBERS,
         st.none() | NUMBERS,
-        st.builds(RunningTotals, *[NUMBERS] * len(RunningTotals._fields)),
+        st.builds(RunningTotals, *[NUMBERS] * len(RunningTotals.__struct_fields__)),
     )
 )
 def test_packed_slots_are_unpacked(slot: Slot) -> None:
@@ -54,10 +54,10 @@ def test_packed_slots_are_unpacked(slot: Slot) -> None:
 
 
 def test_slots_have_verdicts_and_limits_in_their_order() -> None:
-    totals = RunningTotals(*range(len(RunningTotals._fields)))
+    totals = RunningTotals(*range(len(RunningTotals.__struct_fields__)))
     slot = Slot(0.0, 1.0, None, totals)
-    assert slot.verdict_s == tuple(getattr(totals, verdict) for verdict in VERDICTS)
-    assert slot.throttled_s == tuple(getattr(totals, limit) for limit in LIMIT_KINDS)
+    assert slot.verdict_s == tuple(getattr(totals, f"{verdict}_s") for verdict in VERDICTS)
+    assert slot.throttled_s == tuple(getattr(totals, f"at_{limit}_s") for limit in LIMIT_KINDS)
 
 
 @pytest.mark.parametrize(

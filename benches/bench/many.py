@@ -28,7 +28,7 @@ from disksla.state.pipeline.advance import advance, configure
 from disksla.state.pipeline.restore import PreviousRun
 from disksla.state.pipeline.saved_state import decode, encode
 from disksla.state.pipeline.snapshot import Snapshot
-from disksla.state.pipeline.state import State, initial_state, to_saved_state
+from disksla.state.pipeline.state import State, to_saved_state
 from disksla.state.pipeline.tick import Tick
 from disksla.verdict.interval.interval import Clocks
 
@@ -148,7 +148,7 @@ def of_disks(count: int) -> Iterator[tuple[str, Work]]:
     found = entries(1, model="disk")
     configuration = Configuration(Settings(disks=found), CATALOG)
     new = match_disks(configuration, many)
-    empty = initial_state(configuration)
+    empty = State(configuration)
     yield "disks matched", lambda: match_disks(configuration, many)
     yield "disks that are new to the sampler", lambda: configure(empty, new, clocks(0))
     state = configure(empty, new, clocks(0))
@@ -169,7 +169,7 @@ def of_disks(count: int) -> Iterator[tuple[str, Work]]:
 def _of_names(names: tuple[str, ...]) -> Work:
     few = disks(10)
     configuration = Configuration(Settings(), CATALOG)
-    state = configure(initial_state(configuration), match_disks(configuration, few), clocks(0))
+    state = configure(State(configuration), match_disks(configuration, few), clocks(0))
     registry = make_registry(SnapshotCollector(lambda: Snapshot(state)))
     return lambda: render_metrics(registry, names=names)
 
@@ -178,7 +178,7 @@ def _restored(empty: State, state: State, new: Matched) -> None:
     saved = to_saved_state(state, "machine", "boot")
     assert saved is not None
     read = decode(encode(saved), "machine", clocks(13))
-    again = initial_state(empty.configuration, PreviousRun(read, "boot"))
+    again = State(empty.configuration, PreviousRun(read, "boot"))
     configure(again, new, clocks(13))
 
 

@@ -71,7 +71,8 @@ class Soak:
             config.write_text(text, encoding="utf-8")
         self._file = StateFile(directory)
         self._machine = SoakMachine(seed)
-        self.state = State(read_settings(self._configs[0], self._catalog), self._catalog)
+        settings = read_settings(self._configs[0], self._catalog)
+        self.state = State(Configuration(settings, self._catalog))
         self.history = History()
         self.young: Soak | None = None
         """A daemon that starts later and is given the same ticks."""

@@ -21,6 +21,7 @@ from disksla.commands.replay import replay
 from disksla.measure.verification.report import VerificationReport
 from disksla.measure.verification.suites import make_suite
 from disksla.promise.catalogue.limits import Limits
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.promise.configuration.settings import ProbeEntry, Settings
 from disksla.state.pipeline.advance import advance
@@ -249,7 +250,7 @@ def _report(limits: Limits) -> VerificationReport:
 
 
 def _states(settings: Settings, ticks: list[Tick]) -> Iterator[State]:
-    state = State(settings, CATALOG)
+    state = State(Configuration(settings, CATALOG))
     for tick in ticks:
         state = advance(state, tick)
         yield state

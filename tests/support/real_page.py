@@ -36,7 +36,7 @@ from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.probe_results import ProbeResult
 from disksla.state.pipeline.snapshot import Snapshot
-from disksla.state.pipeline.state import State, initial_state
+from disksla.state.pipeline.state import State
 from disksla.state.pipeline.tick import Tick
 from support.ebs_pages import Page
 from support.machine_facts import configuration_of, terms_file
@@ -101,7 +101,7 @@ _CLAIM = {
 def machine_states(seconds: float) -> Iterator[State]:
     """Yield the state after each tick of so many seconds."""
     runs = {name: run(replace(each, seconds=seconds)).ticks for name, each in _SCENARIOS.items()}
-    state = initial_state(configuration_of(_CONFIGURATION, terms_file(_API)))
+    state = State(configuration_of(_CONFIGURATION, terms_file(_API)))
     export = Export()
     client = NfsClient(export)
     inventory = (*_disks(), *nfs_disks(parse_mountinfo(client.mountinfo())))

@@ -76,7 +76,7 @@ def _resumed(text: bytes) -> bool:
         return False
     assert saved.decode(saved.encode(decoded), "machine", NOW) == decoded
     for boot in ("boot-1", "boot-2"):
-        now = State(Settings(), CATALOG, PreviousRun(decoded, boot))
+        now = State(Configuration(Settings(), CATALOG), PreviousRun(decoded, boot))
         for later_s in (0.0, 0.1, 0.2):
             clocks = Clocks(*(clock + later_s for clock in msgspec.structs.astuple(NOW)))
             now = advance(now, Tick(clocks, "254 0 vda 1 0 8 1 0 0 0 0 0 1 1\n", disks=(DISK,)))

@@ -30,15 +30,7 @@ from disksla.promise.configuration.settings_file import (
 )
 from disksla.serve.metrics import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
-from disksla.state.pipeline import (
-    DiskSnapshot,
-    Snapshot,
-    State,
-    advance,
-    ended,
-    initial_state,
-    window_records,
-)
+from disksla.state.pipeline import DiskSnapshot, Snapshot, State, advance, ended, window_records
 from disksla.state.pipeline.recording import decode_header, decode_tick
 from disksla.tell.explanation import SHOWN_WORDS
 from disksla.verdict.throttling import VERDICTS
@@ -125,7 +117,7 @@ def replay_opened(file: BufferedReader, configuration: Configuration | None) -> 
             configuration.settings, sampling=SamplingSettings(interval_s=header.interval_s)
         ),
     )
-    state = initial_state(with_terms_files(configuration, header.terms_files))
+    state = State(with_terms_files(configuration, header.terms_files))
     yield state
     for number, line in enumerate(lines, start=2):
         state = advance(state, decode_tick(line, number))

@@ -50,8 +50,8 @@ from disksla.state.history import History
 from disksla.state.pipeline import (
     PreviousRun,
     Snapshot,
+    State,
     Tick,
-    initial_state,
     to_read_often,
     to_saved_state,
 )
@@ -122,7 +122,7 @@ class Daemon:
         self._reports.read()
 
         # Sampling: a thread takes a tick every 100 ms and advances the state.
-        state = initial_state(configuration, self._previous_run())
+        state = State(configuration, self._previous_run())
         self._sampler = Sampler(roots, state)
         self._history = History()
         self._state_before = state

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from disksla.kernel.consumers import Consumption
 from disksla.promise.catalogue import NO_LIMITS, Limits, Rates
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
 from disksla.serve.pages.charts import ChartPeriod, period_until, verdict_strip
 from disksla.serve.pages.disk_card import disk_card, machine_note
@@ -62,7 +63,7 @@ SLOTS = st.lists(
 @cache
 def lived(name: str) -> tuple[Snapshot, HistoryView]:
     """Return the snapshot and the past of a simulated disk at its end."""
-    state, history = State(SCENARIOS[name].settings(), CATALOG), History()
+    state, history = State(Configuration(SCENARIOS[name].settings(), CATALOG)), History()
     for tick in run(SCENARIOS[name]).ticks:
         state = advance(state, tick)
         history = history.after(state)
@@ -227,7 +228,7 @@ def test_card_answers_in_a_sentence(name: str, sentence: str) -> None:
 
 def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
     scenario = SCENARIOS["iops-300-deep"]
-    state, history = State(Settings(), CATALOG), History()
+    state, history = State(Configuration(Settings(), CATALOG)), History()
     ticks = run(scenario).ticks
     for index, tick in enumerate(ticks):
         if index == len(ticks) // 2:

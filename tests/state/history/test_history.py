@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.units import GIB
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import DiskEntry, DiskMatch, SamplingSettings, Settings
 from disksla.state.history.history import MINUTES_KEPT, SECONDS_KEPT, DiskHistory, History
 from disksla.state.history.packed_slots import BLOCK, PackedSlots
@@ -25,7 +26,7 @@ NUMBERS = st.floats(0, 1e9, width=32)
 
 @cache
 def states_of(scenario: Scenario) -> list[State]:
-    state = State(scenario.settings(), CATALOG)
+    state = State(Configuration(scenario.settings(), CATALOG))
     states = []
     for tick in run(scenario).ticks:
         state = advance(state, tick)
@@ -175,7 +176,7 @@ def test_disk_that_is_gone_has_no_history() -> None:
 
 def test_no_tick_is_no_history() -> None:
     history = History()
-    assert history.after(State(Settings(), CATALOG)) is history
+    assert history.after(State(Configuration(Settings(), CATALOG))) is history
 
 
 def test_disk_that_is_not_listed_is_not_idle() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from disksla.base.units import GIB, KIB
 from disksla.kernel.procfs.iowait import HostWait
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.settings import (
@@ -27,7 +28,7 @@ from disksla.state.pipeline.tick import Tick
 from disksla.verdict.credits.account import CreditLevel
 from support.scenario_verdicts import judged
 from support.scenarios import SCENARIOS
-from support.simulated_host import Machine, a_disk, reconfigured
+from support.simulated_host import CATALOG, Machine, a_disk, reconfigured
 from support.simulated_limiter import WINDOW_S
 
 BURST = SumBurst(iops=2000.0, iops_credits=8000.0)
@@ -598,7 +599,7 @@ def test_configured_probes_are_present_from_start() -> None:
 
 def test_configure_before_first_tick() -> None:
     settings = Settings(probes=(ProbeEntry(kind="read-latency"),))
-    state = reconfigured(State(Settings(), Machine().state.catalog), settings)
+    state = reconfigured(State(Configuration(Settings(), CATALOG)), settings)
     assert state.settings == settings
     assert Snapshot(state).disks == ()
 

@@ -8,6 +8,7 @@ import pytest
 from disksla.base.errors import DiskslaError
 from disksla.kernel.consumers.consumer_totals import MOST_NAMES, Held
 from disksla.kernel.consumers.consumption import ConsumerReading, Consumption, OwnLimit
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import MetricsSettings, Settings
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
@@ -139,7 +140,7 @@ def test_names_that_were_silent_for_an_hour_make_room() -> None:
 
 def test_what_was_used_while_the_disk_was_throttled_is_apart() -> None:
     ticks = with_consumers(run(THROTTLED).ticks, DEVICE, {A: (250.0, None), "b": (50.0, None)})
-    state = reduce(advance, ticks, State(THROTTLED.settings(), CATALOG))
+    state = reduce(advance, ticks, State(Configuration(THROTTLED.settings(), CATALOG)))
     slots = state.monitored[DEVICE].consumers.slots_since(0.0)
     throttled_s = sum(slot.throttled_s for slot in slots)
     requests = sum(slot.throttled[A, ""].requests or 0.0 for slot in slots if slot.throttled)
@@ -150,7 +151,7 @@ def test_what_was_used_while_the_disk_was_throttled_is_apart() -> None:
 def test_a_group_at_its_own_limit_counts_while_the_disk_is_not_throttled() -> None:
     own = OwnLimit(DEVICE, A, "writes", 50.0)
     ticks = run(THROTTLED).ticks
-    state = reduce(advance, ticks, State(THROTTLED.settings(), CATALOG))
+    state = reduce(advance, ticks, State(Configuration(THROTTLED.settings(), CATALOG)))
     held = ConsumerReading(own_limits=(own,))
     last = ticks[-1]
     clocks = msgspec.structs.replace(last.clocks, monotonic_s=last.clocks.monotonic_s + 0.1)

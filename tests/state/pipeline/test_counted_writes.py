@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
 from disksla.state.pipeline.counted_writes import DataWrites
@@ -177,7 +178,7 @@ def test_records_show_what_is_exact() -> None:
 
 def test_machine_is_idle_while_its_disks_do_nothing() -> None:
     machine = Machine(a_disk("vda"), settings=Settings())
-    assert not is_idle(State(Settings(), CATALOG), machine.text())
+    assert not is_idle(State(Configuration(Settings(), CATALOG)), machine.text())
     machine.tick()
     machine.does("vda", reads=10, read_sectors=80)
     machine.tick()

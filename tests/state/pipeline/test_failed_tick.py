@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from disksla.base.operating_system.roots import Roots
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
 from disksla.state.pipeline.sampler import Sampler
 from disksla.state.pipeline.sampler_stats import SamplerStats
@@ -38,7 +39,7 @@ def sample(
         if len(before) - 1 in failing:
             raise RuntimeError(f"out of order at {len(before) - 1}")
 
-    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=on_tick)
+    sampler = Sampler(paths, State(Configuration(Settings(), CATALOG)), on_tick=on_tick)
     sampler.post((a_disk("vda"),))
     sampler.run_for(AT_MOST_S)
     return sampler, before

@@ -275,13 +275,13 @@ def test_credits_of_the_machine_outlive_a_restart() -> None:
     later = Machine(settings=settings)
     later.now_s, later.disks = machine.now_s, DISKS
     later.numbers = machine.numbers
-    later.state = State(settings, machine.state.catalog, PreviousRun(saved, "this boot"))
+    later.state = State(machine.state.configuration, PreviousRun(saved, "this boot"))
     later.tick(disks=DISKS)
     (level,) = group_of(later.state).credits
     assert level.upper_credits == pytest.approx(before.upper_credits, abs=200)
     assert level.upper_credits < level.capacity_credits - 1000
     without = msgspec.structs.replace(saved, groups={})
-    later.state = State(settings, machine.state.catalog, PreviousRun(without, "this boot"))
+    later.state = State(machine.state.configuration, PreviousRun(without, "this boot"))
     later.tick(disks=DISKS)
     (level,) = group_of(later.state).credits
     assert level.upper_credits == level.capacity_credits

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import cache
 
 from disksla.commands._recent import FollowedStates, from_recording
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumTerms
 from disksla.serve.pages.page import Frame
 from disksla.serve.pages.status_page import status_page
@@ -29,7 +30,7 @@ SENTENCE = (
 @cache
 def states() -> list[State]:
     scenario = replace(SCENARIOS["unlimited-slow"], terms=PROMISING)
-    state = State(scenario.settings(), CATALOG)
+    state = State(Configuration(scenario.settings(), CATALOG))
     found = []
     for tick in run(scenario).ticks:
         state = advance(state, tick)

@@ -41,6 +41,6 @@ from disksla.state.pipeline.snapshot import (
     TermsSnapshot,
     disk_snapshot,
 )
-from disksla.state.pipeline.state import State, initial_state, to_read_often, to_saved_state
+from disksla.state.pipeline.state import State, to_read_often, to_saved_state
 from disksla.state.pipeline.tick import Tick
 from disksla.state.pipeline.window_records import WindowRecord, window_records

@@ -187,7 +187,7 @@ class DiskSnapshot(_Judged):
     @cached_property
     def machine_type(self) -> str | None:
         """Of the provider, by the best source; None if it is not known."""
-        return machine_type_of(self._state.settings, self._state.terms_files)
+        return machine_type_of(self._state.settings, self._state.configuration.terms_files)
 
     @cached_property
     def data_writes(self) -> int | None:
@@ -297,18 +297,22 @@ class Snapshot:
     @cached_property
     def terms(self) -> TermsSnapshot:
         """What is known of the terms."""
-        state = self._state
+        state, configuration = self._state, self._state.configuration
         as_of_s: dict[TermsSource, float] = {}
         expiry_s: dict[TermsSource, float] = {}
-        for file in state.terms_files:
+        for file in configuration.terms_files:
             for times_s, time_s in (
                 (as_of_s, file.as_of_timestamp_s),
                 (expiry_s, file.expiry_timestamp_s),
             ):
                 if time_s is not None:
                     times_s[file.source] = min(times_s.get(file.source, math.inf), time_s)
-        problems = [problem.message for file in state.terms_files for problem in file.problems]
-        problems += [] if state.machine_problem is None else [state.machine_problem]
+        problems = [
+            problem.message for file in configuration.terms_files for problem in file.problems
+        ]
+        problems += (
+            [] if configuration.machine_problem is None else [configuration.machine_problem]
+        )
         problems += [
             f"{device}: {disk_state.assignment.reason}"
             for device, disk_state in sorted(state.monitored.items())

@@ -326,7 +326,7 @@ BILLION_LAUGHS = (
             "found 0 timespans and 1 results",
         ),
         (TEXT.replace("block size: 4KiB", "block size: 4XB"), "unknown unit 'XB'"),
-        (TEXT.replace("block size: 4KiB", "block size: 0B"), "block size is 0"),
+        (TEXT.replace("block size: 4KiB", "block size: 0B"), "found 0 bytes in a block"),
         (TEXT.replace("threads per file: 32", "threads per file: 0"), "found 0 threads"),
         (XML.replace("<RequestCount>8<", "<RequestCount>0<"), "found 0 requests in flight"),
         (XML.replace("<BlockSize>4096<", "<BlockSize>0<"), "found 0 bytes in a block"),

@@ -78,7 +78,7 @@
       local about = 'All disks, worst first: which give less than promised, and which are throttled.';
       lib.dashboard(lib.uids.fleet, 'disksla / Fleet', about, [
         [
-          lib.stat('Disks by their state', |||
+          lib.stat('Disks by state', |||
             Number of disks in each state of the last 5 minutes; a state without disks is not shown. Red:
             the cause is the disk, or the path to it. Orange and purple: the load requests more than was
             bought. Dark orange: more than the machine allows; a larger disk does not help. Yellow: a limit
@@ -162,7 +162,7 @@
         ],
 
         [
-          lib.lines('Disks by state', |||
+          lib.lines('History of disks by state', |||
             Number of disks by state. If many turn red at the same moment, the provider has an
             incident; if many turn orange, the cause is your own load.
           |||, 'short', [lib.query('count_values("state", floor(%s))' % states, '{{state}}')])

@@ -72,7 +72,7 @@ def test_state_of_each_disk(fleet: Prometheus, name: str, title: str) -> None:
 
 
 def test_fleet_counts_each_disk_once(fleet: Prometheus) -> None:
-    found = result(fleet, first_target("fleet", "Disks by their state"), ANYWHERE)
+    found = result(fleet, first_target("fleet", "Disks by state"), ANYWHERE)
     counts = {int(one["metric"]["state"]): int(one["value"][1]) for one in found}
     assert counts == Counter(STATES.values())
     [without] = result(fleet, first_target("fleet", "Without limits"), ANYWHERE)

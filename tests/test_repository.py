@@ -1,6 +1,5 @@
 """Records and documents of the repository: units, commands, links."""
 
-import ast
 import configparser
 import contextlib
 import importlib
@@ -194,35 +193,31 @@ def normalized(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
+IMPORT = re.compile(r"^ *(?:from (\w+)[\w.]* import |import (\w+)[\w.]*$)", re.MULTILINE)
+
+
 def test_dependencies_are_declared_used_and_explained() -> None:
     imported = {
-        name.split(".")[0]
-        for path in MODULES
-        for node in ast.walk(ast.parse(read(path)))
-        for name in imports(node)
+        name for path in MODULES for found in IMPORT.findall(read(path)) for name in found if name
     }
     foreign = imported - set(sys.stdlib_module_names) - {"disksla"}
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     declared = re.findall(r"^[\w-]+", setup["options"]["install_requires"], flags=re.MULTILINE)
     owners = {
-        file.parts[0].partition(".")[0]: name
+        top: name
         for name in declared
-        for file in importlib.metadata.files(name) or ()
+        for top in re.findall(
+            r"^(\w+)[/.]",
+            importlib.metadata.distribution(name).read_text("RECORD") or "",
+            flags=re.MULTILINE,
+        )
     }
     used = {normalized(owners.get(name, name)) for name in foreign}
     table = read(ROOT / "CONTRIBUTING.md").partition("## Dependencies")[2]
     explained = re.findall(r"^\| ([\w-]+) \| (?!for )", table, flags=re.MULTILINE)
     assert {normalized(name) for name in declared} == used
     assert {normalized(name) for name in explained} == used
-
-
-def imports(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        return [node.module or ""]
-    return []
 
 
 def test_readme_output_is_what_the_command_prints() -> None:

@@ -576,8 +576,3 @@ CASES = (
     *(STALLED, PROBE_FAILING, PROBE_STALE, TERMS_UNKNOWN, TERMS_OUT_OF_DATE),
     *(DOWN, LATE, FAILED),
 )
-OF_COUNTERS = (
-    *(BELOW, LATENCY, THROTTLED, NEAR, UNEXPLAINED, HURTS_HOST, MACHINE_LIMIT, STALLED),
-    *(LATE, FAILED),
-)
-"""Alerts that depend on counters only, so they fire at any time."""

@@ -14,7 +14,6 @@ import msgspec
 from disksla.base.errors import DiskslaError
 from disksla.commands.replay import replay_opened
 from disksla.measure.benchmark.identify import identify
-from disksla.measure.benchmark.sweep_html import sweep_html
 from disksla.measure.benchmark.sweep_journal import SweepHeader, read_journal
 from disksla.measure.benchmark.sweep_journal import encode_line as encode_journal
 from disksla.measure.benchmark.sweep_matrix import (
@@ -24,8 +23,9 @@ from disksla.measure.benchmark.sweep_matrix import (
     evidence_of,
     read_csv,
 )
+from disksla.measure.benchmark.sweep_page import sweep_html
 from disksla.measure.verification import report as verification
-from disksla.measure.verification.report_html import report_html
+from disksla.measure.verification.report_page import report_html
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
 from disksla.state.pipeline import saved_state as saved

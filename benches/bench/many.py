@@ -8,7 +8,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 
-from disksla.base.schema.yaml_file import parse_record
+from disksla.base.schema.yaml_file import parse_document
 from disksla.base.units import GIB
 from disksla.kernel.disks.csi_volume import with_csi_volumes
 from disksla.kernel.disks.disk import Disk
@@ -19,8 +19,10 @@ from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.configuration import find_disk, match_disks, shadowed_entries
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.matched import Matched, changes, with_kubernetes_volumes
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
-from disksla.promise.configuration.terms_file import KubernetesVolume, TermsContent, TermsFile
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.configuration.terms_file import FileEntry, TermsFile
+from disksla.promise.disk_entry import DiskMatch
+from disksla.promise.terms_file import LISTS, PersistentVolume, TermsFileOf
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
 from disksla.state.history.history import History
@@ -96,7 +98,10 @@ def terms(count: int) -> Iterator[tuple[str, Work]]:
     data = text.encode()
     yield (
         "entries of terms files read, 5,000 each",
-        lambda: [parse_record(data, "f.yml", TermsContent, {}) for _ in range(2)],
+        lambda: [
+            parse_document(data, "f.yml").read(TermsFileOf[FileEntry | None], {}, LISTS)
+            for _ in range(2)
+        ],
     )
     broad = {"model": "disk", "mountpoint": "/data/{}/main"}
     for name, found in (
@@ -117,7 +122,7 @@ def _matched(configuration: Configuration, some: tuple[Disk, ...]) -> None:
 
 def volumes(count: int) -> Iterator[tuple[str, Work]]:
     """Yield what is done with volumes of Kubernetes, as many as disks."""
-    known = tuple(KubernetesVolume("d", f"handle-{number}") for number in range(count))
+    known = tuple(PersistentVolume("d", f"handle-{number}") for number in range(count))
     file = TermsFile("f", "metadata", "f", 0.0, volumes=known)
     many = disks(count)
     yield "volumes of Kubernetes", lambda: with_kubernetes_volumes(many, (file,))

@@ -11,11 +11,11 @@ from disksla.base.units import MB
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.promise.configuration.settings import (
     DiskEntry,
-    DiskMatch,
     MachineSettings,
     SamplingSettings,
     Settings,
 )
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.state import State
 from fleet.playback import Playback, make_playbacks
 from support.simulated_host import Machine, a_disk

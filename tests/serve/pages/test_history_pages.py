@@ -408,10 +408,7 @@ def test_who_used_a_throttled_disk_is_on_both_pages_and_names_are_escaped() -> N
     snapshot = msgspec.structs.replace(
         throttled, disks=(msgspec.structs.replace(disk, consumers=used),)
     )
-    said = (
-        "In the 5 s in which it was throttled, 100 % of its requests came from"
-        " &lt;b&gt;.service (rsync)."
-    )
+    said = "While it was throttled, 100 % of its requests came from &lt;b&gt;.service (rsync)."
     assert said in status_page(snapshot, ABOUT, past, FRAME)
     assert said in (disk_page(snapshot, DEVICE, past, FRAME) or "")
 

@@ -79,7 +79,7 @@ def test_disk_is_one_row() -> None:
     assert cells(view(disk_view(limits=BURST_LIMITS))) == [
         "vdb 500 GiB Virtual Disk 6ea73b81-555e-4a74-9",
         "/var/lib/postgresql",
-        "Throttled at an unknown limit at 300 IOPS throttled 0.8 % stalled under 0.1 %",
+        "Throttled at an unknown limit at 300 IOPS throttled 0.8 % hung under 0.1 %",
         "vk.high-iops vk",
         "300 / 300 IOPS 28.61 MiB/s / 28.61 MiB/s latency 20 ms, indicative shared",
         "4010 / 1210 IOPS 156.7 MiB/s / 47.3 MiB/s",

@@ -25,7 +25,7 @@ DISK_PATH = "/disk"
 
 def disk_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) -> str:
     """Return the card of a disk with the last five minutes."""
-    first, *others = past.explain(snapshot, slots)
+    first, *others = past.explain_lately(snapshot, slots)
     return f"""{_head(snapshot, past)}
 <p>{escape_html(first)}</p>
 {"".join(f'<p class="soft">{escape_html(sentence)}</p>' for sentence in others)}

@@ -44,7 +44,7 @@ def disk_page(snapshot: Snapshot, name: str, past: HistoryView, frame: Frame) ->
     main = f"""<h1>{escape_html(disk.disk.name)} {badge(disk, past)}</h1>
 {_facts(disk, snapshot.timestamp_s)}
 <h2>Last 5 minutes</h2>
-{_paragraphs(past.explain(disk, recent))}
+{_paragraphs(past.explain_lately(disk, recent))}
 {charts(disk, recent, recent_period(past))}
 {verdict_key()}
 {notes(disk)}

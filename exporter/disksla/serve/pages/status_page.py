@@ -25,6 +25,7 @@ from disksla.tell.explanation import (
     shown_load,
     shown_seconds,
     watched_period,
+    without_terms,
 )
 from disksla.verdict.throttling import OF_MACHINE, UNKNOWN_LIMIT, VERDICTS
 
@@ -49,7 +50,9 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
     whole = {name: joined(slots) for name, slots in seconds.items()}
     ordered = sorted(snapshot.disks, key=lambda disk: -_rank(whole[disk.disk.name].bad_s))
     shown, others = ordered[:_MAX_SHOWN], ordered[_MAX_SHOWN:]
+    step = without_terms(disk.assignment.source for disk in snapshot.disks)
     main = f"""{_problems(snapshot, build_info)}
+{"" if step is None else f"<p>{escape_html(step)}</p>"}
 {_headline({disk.disk.name: seconds_of(whole[disk.disk.name]).conditions() for disk in ordered})}
 {_cards(shown, past, seconds)}
 {_table_of_disks(shown, past, snapshot.timestamp_s)}

@@ -36,7 +36,7 @@ def test_the_worst_problem_decides() -> None:
 
 
 def test_a_limit_of_a_disk_without_terms() -> None:
-    assert "of those that disksla limits lists" in (step_of("unknown_limit", UNKNOWN) or "")
+    assert "disksla limits lists the types" in (step_of("unknown_limit", UNKNOWN) or "")
     assert "doctor" in (step_of("unknown_limit") or "")
 
 

@@ -41,8 +41,8 @@ def next_step(device: str, assignment: Assignment, seconds: ConditionSeconds) ->
 def how_to_say_the_terms(what: str) -> str:
     """Return how the terms of disks get known, `what` is such as 'this disk was'."""
     return (
-        f"disksla detect asks the cloud what {what} sold as; elsewhere, write the type, of those"
-        " that disksla limits lists, to `disks` in /etc/disksla/disksla.yml"
+        f"disksla detect asks the cloud what {what} sold as; elsewhere, write the type under disks"
+        " in /etc/disksla/disksla.yml (disksla limits lists the types)"
     )
 
 

@@ -47,7 +47,7 @@ def _file(configuration: ConfigurationFacts, is_root: bool) -> Iterator[CheckRes
             yield _invalid(check, line, is_root, fix)
         return
     if path is None:
-        yield check.ok("there is none: all disks that are found are monitored")
+        yield check.ok("none is named or in /etc/disksla: all disks that are found are monitored")
     else:
         yield check.ok(f"{path} is valid")
     for text in configuration.notes:

@@ -238,7 +238,7 @@ def _disk(
         inflight=snapshot.inflight,
         latency_s=joined(slots[-_LATENCY_SLOTS:]).latency_s,
         credits=tuple(map(credits_document, snapshot.credits)),
-        sentences=(*past.explain(snapshot, slots), *explain_provider(snapshot.agreement)),
+        sentences=(*past.explain_lately(snapshot, slots), *explain_provider(snapshot.agreement)),
         hour_sentences=tuple(past.explain(snapshot, minutes)) if minutes else (),
         verdict_seconds={each: seconds.verdicts.get(each, 0.0) for each in VERDICTS},
         throttled_seconds={limit: each_s for limit, each_s in seconds.throttled.items() if each_s},

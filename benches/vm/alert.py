@@ -19,8 +19,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from lab.model import Duration
 from lab.options import start, write
-from lab.quantity import Duration
 from lab.scenario import SEED
 from support.alerting import alertmanager_config, prometheus_config
 from support.monitoring_stack import Pager, alertmanager, free_port, pager, prometheus

@@ -21,9 +21,8 @@ from typing import NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from lab.model import Meter
+from lab.model import Bandwidth, Duration, Meter
 from lab.options import start, write
-from lab.quantity import Bandwidth, Duration
 from lab.scenario import SEED
 from nvme.page import EBS, INSTANCE_STORE, Limit
 from nvme.target import INSTANCE_STORE_MODEL, Served, Target, serving

@@ -434,5 +434,5 @@ def _with_limits(before: DiskState, disk: Disk, assignment: Assignment) -> DiskS
 def _not_monitored(before: DiskState | None, disk: Disk, assignment: Assignment) -> DiskState:
     """Return the state of a disk that is not monitored; its reading stays if the disk does."""
     if before is None or not before.disk.is_same_as(disk):
-        return DiskState(disk, assignment)
+        return DiskState(disk=disk, assignment=assignment)
     return msgspec.structs.replace(before, disk=disk, assignment=assignment)

@@ -25,6 +25,7 @@ from disksla.kernel.procfs import (
 from disksla.promise.catalogue import Assignment
 from disksla.promise.configuration import ProbeKind, is_machine_known
 from disksla.state.pipeline.assessment import (
+    Assessed,
     TickContext,
     assess,
     assess_gap,
@@ -35,23 +36,16 @@ from disksla.state.pipeline.counted_writes import DataWrites
 from disksla.state.pipeline.mount_sample import MountState, first_state, with_operations
 from disksla.state.pipeline.odd_counters import more_never_done, why_impossible, without_never_done
 from disksla.state.pipeline.probe_results import ProbeResult, ProbeTotals
-from disksla.state.pipeline.totals import DiskTotals
 from disksla.state.provider_count import Comparison, ProviderState, span_of
 from disksla.verdict.credits import CreditAccount
 from disksla.verdict.interval import GapReason, Interval, interval_of
-from disksla.verdict.throttling import (
-    DetectorState,
-    MachineWindow,
-    SharedWindow,
-    WindowVerdict,
-    after_gap,
-)
+from disksla.verdict.throttling import MachineWindow, SharedWindow, after_gap
 
 _AT_LIMIT = ("throttled", "met")
 _READS, _WRITES = Counters._fields.index("reads"), Counters._fields.index("writes")
 
 
-class DiskState(msgspec.Struct, frozen=True, gc=False):
+class DiskState(Assessed, frozen=True, kw_only=True, gc=False):
     """Everything known of one disk."""
 
     disk: Disk
@@ -62,21 +56,11 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     origin: CounterValues | None = None
     """Where its counters would have started if they had never wrapped or been reset:
     `reading - origin` is the total since disksla first sampled the disk."""
-    is_listed: bool = False
-    """At the last sample /proc/diskstats had a line for it, and the line could be parsed."""
     inflight: int = 0
     """Requests in flight at the last sample, without `never_done`."""
     never_done: int = 0
     """Requests that the kernel has in flight although others completed at once after a silence:
     on kernels whose count does not return to 0, and where a request is lost."""
-    totals: DiskTotals = DiskTotals()
-    detector: DetectorState = DetectorState()
-    window_verdict: WindowVerdict | None = None
-    """Verdict on the last second that is decided; None after a gap."""
-    decided: tuple[WindowVerdict, ...] = ()
-    """Verdicts that were decided at the last sample: on undecided windows, and on the last."""
-    credits: CreditAccount | None = None
-    """Its burst credits; None if its terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
     data_writes: DataWrites = DataWrites()
     provider: ProviderState | None = None
@@ -391,15 +375,7 @@ def judge_disk(
         ),
     )
     return msgspec.structs.replace(
-        disk_state,
-        reading=sample.reading,
-        is_listed=True,
-        inflight=sample.inflight,
-        totals=assessed.totals,
-        detector=assessed.detector,
-        window_verdict=assessed.window_verdict,
-        decided=assessed.decided,
-        credits=assessed.credits,
+        disk_state, reading=sample.reading, inflight=sample.inflight, **assessed
     )
 
 
@@ -445,16 +421,7 @@ def _without_interval(
     """Return the state after a first sample, or after a reset of the counters."""
     assessed = assess_gap(disk_state, disk_state.assignment.limits, context, inflight)
     return msgspec.structs.replace(
-        disk_state,
-        reading=reading,
-        origin=origin,
-        is_listed=True,
-        inflight=inflight,
-        totals=assessed.totals,
-        detector=assessed.detector,
-        window_verdict=None,
-        decided=(),
-        credits=assessed.credits,
+        disk_state, reading=reading, origin=origin, inflight=inflight, **assessed
     )
 
 

@@ -25,6 +25,7 @@ from disksla.state.pipeline.disk_state import DiskState
 from disksla.state.pipeline.peaks import Traffic
 from disksla.state.pipeline.present_period import ended, present_periods
 from disksla.state.pipeline.probe_results import (
+    FioFailure,
     ProbeFailure,
     ProbeResult,
     ProbeTotals,

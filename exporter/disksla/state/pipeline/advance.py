@@ -4,7 +4,7 @@
 ticks, and by tests. It reads no clock and no file, so all of them get the same result.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Mapping
 
 import msgspec
 
@@ -62,12 +62,19 @@ def configure(state: State, matched: Matched, now: Clocks | None) -> State:
 
 def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
     """Return the state after one tick; `signs` of a limiter are looked for, all but in benches."""
-    *_, after = advance_in_parts(state, tick, signs)
-    return after
+    parts = advance_in_parts(state, tick, signs)
+    try:
+        while True:
+            next(parts)
+    except StopIteration as end:
+        after: State = end.value
+        return after
 
 
-def advance_in_parts(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> Iterator[State]:
-    """Yield the state before a tick when each disk is judged, and at last the state after it.
+def advance_in_parts(
+    state: State, tick: Tick, signs: frozenset[Sign] = SIGNS
+) -> Generator[None, None, State]:
+    """Yield when each disk is judged, and return the state after one tick.
 
     1. Apply the events of the tick: another list of block devices, results of probes, readings of
        statistics pages and of consumers.
@@ -93,8 +100,7 @@ def advance_in_parts(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -
     )
     if tick.diskstats is None:
         stats = stats.with_problems(tick.problems, not_read)
-        yield msgspec.structs.replace(state, sampler_stats=stats, unreadable=True)
-        return
+        return msgspec.structs.replace(state, sampler_stats=stats, unreadable=True)
 
     lines, to_update = _find_lines(state, tick.diskstats)
     to_update |= _newly_counted(state, tick)
@@ -147,13 +153,13 @@ def advance_in_parts(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -
             stats = stats.with_gap(sample.gap)
         if sample.problem is not None:
             problems[f"diskstats:{device}"] = sample.problem
-        yield state
+        yield
     if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
         judged |= _with_host_wait(judged, tick.host.since(state.host))
     compared = _compared(state, judged, samples, tick, context)
     active |= {device for device in compared if compared[device].is_pending}
     changed = {**judged, **compared}
-    yield msgspec.structs.replace(
+    return msgspec.structs.replace(
         state,
         monitored={**state.monitored, **changed} if changed else state.monitored,
         others={**state.others, **others} if others else state.others,

@@ -99,7 +99,11 @@ def assess(
         account = account.after_gap(
             limits, interval, context.boottime_s, interval.inflight, fewest
         )
-    totals = _with_skipped(before, context)
+    totals = before.totals
+    if not interval.seconds:
+        totals = totals_at_last_sample(before, limits, context)
+    elif totals.complete_to.windows != context.assessed_before.windows and before.is_listed:
+        totals = totals.with_idle_until(context.assessed_before, context.now_s)
     totals = totals.plus(interval, limits, decided, context.assessed_after)
     return {
         "is_listed": True,
@@ -120,7 +124,7 @@ def assess_gap(
         account = open_account(limits, context.boottime_s)
     else:
         account = account.after_gap(limits, None, context.boottime_s, inflight)
-    totals = _with_skipped(before, context).with_undecided_unproven(limits)
+    totals = totals_at_last_sample(before, limits, context)
     totals = msgspec.structs.replace(totals, complete_to=context.assessed_after)
     return {
         "is_listed": True,
@@ -132,12 +136,15 @@ def assess_gap(
     }
 
 
-def _with_skipped(before: Assessed, context: TickContext) -> DiskTotals:
-    """Return the totals until the last sample; what was not updated at it was idle."""
-    was_skipped = before.totals.complete_to.windows != context.assessed_before.windows
-    if not (was_skipped and before.is_listed):
-        return before.totals
-    return before.totals.with_idle_until(context.assessed_before, context.now_s)
+def totals_at_last_sample(before: Assessed, limits: Limits, context: TickContext) -> DiskTotals:
+    """Return the totals before a gap, as they were published at the last sample.
+
+    What was listed and not updated at it was idle.
+    """
+    totals = before.totals.with_undecided_unproven(limits)
+    if not before.is_listed:
+        return totals
+    return totals.with_idle_until(context.assessed_before, context.now_s)
 
 
 def credits_at(before: Assessed, limits: Limits, boottime_s: float) -> CreditAccount | None:

@@ -31,6 +31,7 @@ from disksla.state.pipeline.assessment import (
     assess_gap,
     credits_at,
     credits_at_last_sample,
+    totals_at_last_sample,
 )
 from disksla.state.pipeline.counted_writes import DataWrites
 from disksla.state.pipeline.mount_sample import MountState, first_state, with_operations
@@ -431,14 +432,11 @@ def _missing(
     """Keep the totals of a disk without a valid line; the time without it is not assessed."""
     was_listed = disk_state.is_listed
     limits = disk_state.assignment.limits
-    totals = disk_state.totals.with_undecided_unproven(limits)
-    if was_listed:
-        totals = totals.with_idle_until(context.assessed_before, context.now_s)
     missing = msgspec.structs.replace(
         disk_state,
         is_listed=False,
         inflight=0,
-        totals=totals,
+        totals=totals_at_last_sample(disk_state, limits, context),
         detector=after_gap(disk_state.detector),
         window_verdict=None,
         decided=(),

@@ -34,12 +34,7 @@ from disksla.state.pipeline.group_state import (
     update_group,
     with_verdicts,
 )
-from disksla.state.pipeline.read_mounts import (
-    active_mounts,
-    mount_samples,
-    mounts_context,
-    mounts_read,
-)
+from disksla.state.pipeline.read_mounts import mount_samples, mounts_context, mounts_read
 from disksla.state.pipeline.restore import restore_disk, restore_group
 from disksla.state.pipeline.sampler_stats import HOST_SOURCES
 from disksla.state.pipeline.state import State
@@ -156,6 +151,8 @@ def advance_in_parts(
         yield
     if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
         judged |= _with_host_wait(judged, tick.host.since(state.host))
+    if tick.mounts is None:  # mounts stay as they were until they are read again
+        active |= state.active & state.mounts
     compared = _compared(state, judged, samples, tick, context)
     active |= {device for device in compared if compared[device].is_pending}
     changed = {**judged, **compared}
@@ -163,7 +160,10 @@ def advance_in_parts(
         state,
         monitored={**state.monitored, **changed} if changed else state.monitored,
         others={**state.others, **others} if others else state.others,
-        active=frozenset(active if tick.mounts is not None else active | active_mounts(state)),
+        # Mounts stay as they were until they are read again.
+        active=frozenset(
+            active if tick.mounts is not None else active | state.active & state.mounts
+        ),
         mounts_read=mounts_read(state, tick, of_mounts, is_gap=not isinstance(elapsed, float)),
         at_limit=frozenset(
             device

@@ -7,10 +7,9 @@ from hypothesis import example, given
 
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.disk_state import DiskState
-from disksla.state.pipeline.present_period import ended
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
-from disksla.state.pipeline.window_records import window_records
+from disksla.state.pipeline.window_records import ended, window_records
 from disksla.verdict.interval import GapReason
 from disksla.verdict.throttling.verdict import VERDICTS, longest_silence_s
 from support.changed_recordings import RECORDINGS, ChangedRecording, changed_recordings

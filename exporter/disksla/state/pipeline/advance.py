@@ -161,9 +161,7 @@ def advance_in_parts(
         monitored={**state.monitored, **changed} if changed else state.monitored,
         others={**state.others, **others} if others else state.others,
         # Mounts stay as they were until they are read again.
-        active=frozenset(
-            active if tick.mounts is not None else active | state.active & state.mounts
-        ),
+        active=frozenset(active),
         mounts_read=mounts_read(state, tick, of_mounts, is_gap=not isinstance(elapsed, float)),
         at_limit=frozenset(
             device

@@ -8,7 +8,7 @@ import msgspec
 from disksla.base import histogram
 from disksla.base.histogram import Histogram, LatencyBin
 from disksla.promise.configuration import ProbeKind
-from disksla.state.pipeline.latency import LATENCY_BOUNDS_S
+from disksla.state.pipeline.totals import LATENCY_BOUNDS_S
 
 SkipReason = Literal[
     "device_missing",

@@ -20,8 +20,7 @@ from disksla.serve.pages.page import Frame
 from disksla.serve.pages.runbook import runbook_page
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history.history import History
-from disksla.state.history.packed_slots import PackedSlots
-from disksla.state.history.slot import RunningTotals, Slot, columns_of, joined
+from disksla.state.history.slot import PackedSlots, RunningTotals, Slot, columns_of, joined
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State

@@ -53,7 +53,7 @@ TOUCHING = {
     "serve.metrics": "build_info render",
     "serve.pages": "app page_cache",
     "state.pipeline": "sampler",
-    "tell": "limits_text machine_text",
+    "tell": "limits_text machine_text printed_page",
     "tell.api": "daemon_client",
     "tell.explanation": "machine_limit",
     "tell.top": "sources terminal",

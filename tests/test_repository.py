@@ -19,7 +19,8 @@ import msgspec
 import pytest
 
 import disksla
-from disksla.commands.cli import COMMANDS, build_parser
+from disksla.commands.cli import build_parser
+from disksla.commands.command_table import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -243,7 +244,7 @@ def test_readme_configuration_is_valid(tmp_path: Path) -> None:
     [shown] = re.findall(r"^```yaml\n(.*?)^```$", read(README), flags=re.MULTILINE | re.DOTALL)
     config = tmp_path / "disks.yml"
     config.write_text(shown, encoding="utf-8")
-    assert "good: 2 disks" in run("disksla", "check-config", str(config))
+    assert "good: 2 disks" in run("disksla", "check-config", "--config.file", str(config))
 
 
 def test_links_of_documents_exist() -> None:

@@ -18,7 +18,7 @@ def start_recorder(ticks: Path, config: Path) -> subprocess.Popen[bytes]:
     It ends by SIGINT, which a process ignores if a shell started its parent with `&`.
     """
     disksla = str(Path(sys.executable).with_name("disksla"))
-    command = [disksla, "record", str(ticks), "--duration", "2h", "--config.file", str(config)]
+    command = [disksla, "record", str(ticks), "--for", "2h", "--config.file", str(config)]
     recorder = subprocess.Popen(
         ["env", "--default-signal=INT", *command],
         stderr=subprocess.DEVNULL,

@@ -33,8 +33,8 @@ _TOLERANCE_S = 1.5
 _TRACING = "/sys/kernel/tracing"
 _REQUESTS = f"{_TRACING}/events/sunrpc/rpc_task_begin/enable"
 _COMMANDS = (
-    *("discover", "explain", f"explain {device_at()}", "top -b -n 1", "check", "doctor"),
-    *("once", "check-config", "detect", "record /run/recording --duration 2s"),
+    *("disks", "explain", f"explain {device_at()}", "top -b -n 1", "check", "doctor"),
+    *("serve", "--once", "check-config", "detect", "record /run/recording --for 2s"),
 )
 
 

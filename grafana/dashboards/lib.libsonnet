@@ -13,7 +13,7 @@ local verdicts = {
   met: { color: 'green', text: 'promise kept' },
   throttled: { color: 'orange', text: 'throttled' },
   below: { color: 'red', text: 'less than promised' },
-  stalled: { color: 'dark-red', text: 'stalled' },
+  stalled: { color: 'dark-red', text: 'hung' },
 };
 
 // Limits that throttle, by the label `limit`.

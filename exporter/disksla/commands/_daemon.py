@@ -69,7 +69,7 @@ def disks_of_daemon(
 def chosen_disks(disks: Sequence[DiskDocument], names: Sequence[str]) -> Sequence[DiskDocument]:
     """Return the disks of these kernel names or mount points, or all. Raise DiskslaError."""
     if not disks:
-        raise DiskslaError("the daemon monitors no disk; disksla discover shows why")
+        raise DiskslaError("the daemon monitors no disk; disksla disks shows why")
     if not names:
         return disks
     by_name = {name: disk for disk in disks for name in (*disk.mount_points, disk.device)}

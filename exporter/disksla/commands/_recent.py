@@ -169,7 +169,7 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
     """Print what each disk did: those with problems first, then in the `order` of names."""
     console = SafeConsole()
     if not recent.disks:
-        console.print("No disk is monitored; disksla discover shows why.")
+        console.print("No disk is monitored; disksla disks shows why.")
         return
     places = {name: place for place, name in enumerate(order)}
     disks = sorted(

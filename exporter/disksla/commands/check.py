@@ -20,16 +20,11 @@ from disksla.base.units import format_duration, format_percent, parse_duration_s
 from disksla.commands._daemon import access_of, add_remote_url, chosen_disks
 from disksla.tell.api import DiskDocument
 from disksla.tell.api.daemon_client import ask_disks
-from disksla.tell.explanation import PROBLEMS, watched_period
+from disksla.tell.explanation import PROBLEMS, SHOWN_TEXT, watched_period
 from disksla.verdict.throttling import LIMITED_VERDICTS
 
 STATUSES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
-_WORDS = {
-    "slow": "was slow",
-    "throttled": "was throttled",
-    "below": "gave less than promised",
-    "stalled": "hung",
-}
+_DID: Mapping[str, str] = {name: SHOWN_TEXT[name].did for name in PROBLEMS}
 _OK, _WARNING, _CRITICAL, _UNKNOWN = range(4)
 _LATENCY = "latency"
 _MOST_TEXT = 700
@@ -179,7 +174,7 @@ def _measured(disk: DiskDocument) -> dict[str, float | None]:
 def _said(name: str, value: float | None, period: str) -> str:
     if name == _LATENCY:
         return f"takes {format_duration(value or 0.0)} for a request"
-    return f"{_WORDS[name]} for {format_percent(value or 0.0)} of {period}"
+    return f"{_DID[name]} for {format_percent(value or 0.0)} of {period}"
 
 
 def _performance(

@@ -181,7 +181,7 @@ def test_shadowed_entry_and_volume_of_the_provider() -> None:
     assert (found.status, found.fix) == ("note", "remove it, or move it up")
     detected = terms_file(API.replace("vol-0a1b", "vol-9"))
     found = result(machine(configuration=configured(SETTINGS, detected)), "disks.entries")
-    assert (found.fix or "").startswith("disksla discover")
+    assert (found.fix or "").startswith("disksla disks")
 
 
 def test_machine_type() -> None:

@@ -97,13 +97,13 @@ def _monitored(machine: MachineFacts, configuration: Configuration) -> Iterator[
         yield Check("disks.monitored").wrong(
             f"no disk is monitored; `discovery` excludes {', '.join(excluded)}",
             expected="at least one monitored disk",
-            fix="change `discovery` in the configuration; disksla discover has the reasons",
+            fix="change `discovery` in the configuration; disksla disks has the reasons",
         )
     else:
         yield Check("disks.monitored").note(
             f"no disk is monitored; none of {len(reasons)} block devices is a whole disk",
             expected="at least one monitored disk",
-            fix="disksla discover",
+            fix="disksla disks",
         )
 
 
@@ -139,7 +139,7 @@ def _terms(machine: MachineFacts, disk: Disk, assignment: Assignment) -> CheckRe
         return check.note(
             f"{assignment.title}; nothing says what it was sold as; there are no limits",
             expected="an entry of the configuration or of terms.d",
-            fix=f"disks: [{{match: {{{_key(disk)}}}, terms: TYPE}}]   # disksla catalog",
+            fix=f"disks: [{{match: {{{_key(disk)}}}, terms: TYPE}}]   # disksla limits",
         )
     if assignment.problem is not None:
         return check.wrong(
@@ -205,7 +205,7 @@ def _unused(machine: MachineFacts, configuration: Configuration) -> Iterator[Che
             yield Check("disks.entries", entry.place).wrong(
                 f"{text}, and nothing says what {without} is",
                 expected="a `match` that fits a disk",
-                fix="correct `match`; disksla discover has serial numbers and volumes",
+                fix="correct `match`; disksla disks has serial numbers and volumes",
             )
         else:
             yield Check("disks.entries", entry.place).note(
@@ -217,7 +217,7 @@ def _unused_fix(entry: UnusedEntry) -> str:
     if entry.reason == "shadowed":
         return "remove it, or move it up"
     if entry.source in {"api", "metadata"}:
-        return "disksla discover   # is this volume attached, and to this machine?"
+        return "disksla disks   # is this volume attached, and to this machine?"
     return "remove it, if the disk will not be attached again"
 
 

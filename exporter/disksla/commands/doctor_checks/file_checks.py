@@ -38,7 +38,11 @@ def check_configuration(machine: MachineFacts) -> Iterator[CheckResult]:
 def _file(configuration: ConfigurationFacts, is_root: bool) -> Iterator[CheckResult]:  # noqa: FBT001 -- a fact
     check, path = Check("configuration.file"), configuration.path
     if configuration.problem is not None:
-        fix = f"disksla check-config {path}" if path is not None else "correct the file"
+        fix = (
+            f"disksla check-config --config.file {path}"
+            if path is not None
+            else "correct the file"
+        )
         for line in configuration.problem.splitlines():
             yield _invalid(check, line, is_root, fix)
         return

@@ -14,7 +14,7 @@ from disksla.measure.report.document import (
     Slice,
     ThrottledSpan,
 )
-from disksla.tell.explanation import SHOWN_WORDS, VERDICT_STYLE
+from disksla.tell.explanation import SHOWN_TEXT, VERDICT_STYLE
 from disksla.tell.html_page import REPORT_STYLE, HtmlPage
 from disksla.verdict.throttling import VERDICTS
 
@@ -138,7 +138,10 @@ def _chart(slices: Sequence[Slice]) -> str:
     label = "Share of each verdict over time"
     key = "".join(
         f'<span><i class="{verdict}"></i>{words}</span>'
-        for verdict, words in (*((each, SHOWN_WORDS[each]) for each in VERDICTS), ("gap", "gap"))
+        for verdict, words in (
+            *((each, SHOWN_TEXT[each].words) for each in VERDICTS),
+            ("gap", "gap"),
+        )
     )
     return f"""<figure>
 <svg viewBox="0 0 {len(slices) * _SLICE_WIDTH:g} {_HEIGHT:g}" preserveAspectRatio="none" role="img"

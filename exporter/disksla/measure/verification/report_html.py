@@ -18,7 +18,7 @@ from disksla.measure.verification.report import (
     format_subject,
     format_terms,
 )
-from disksla.tell.explanation import SHOWN_WORDS
+from disksla.tell.explanation import SHOWN_TEXT
 from disksla.tell.html_page import REPORT_STYLE, HtmlPage
 
 _PAGE = HtmlPage(REPORT_STYLE + file_beside(__file__, "report.css"))
@@ -150,7 +150,7 @@ def _notes(result: SuiteTestResult) -> Iterator[str]:
     monitored_s = sum(result.window_seconds.values())
     if monitored_s:
         parts = (
-            f"{SHOWN_WORDS[verdict]} {seconds / monitored_s:.0%}"
+            f"{SHOWN_TEXT[verdict].words} {seconds / monitored_s:.0%}"
             for verdict, seconds in result.window_seconds.items()
             if seconds >= 0.005 * monitored_s
         )

@@ -12,8 +12,8 @@ from disksla.state.pipeline import DiskSnapshot
 from disksla.state.provider_count import explain_provider
 from disksla.tell.api import credits_document
 from disksla.tell.explanation import (
+    CONDITION_TEXT,
     RECENT_S,
-    SHOWN_OF,
     HistoryView,
     MachineLimit,
     describe_condition,
@@ -64,7 +64,7 @@ def badge(snapshot: DiskSnapshot, past: HistoryView) -> str:
     if condition is None:
         return ""
     words = escape_html(describe_condition(condition, snapshot.present_load))
-    return f'<span class="badge"><i class="{SHOWN_OF[condition]}"></i>{words}</span>'
+    return f'<span class="badge"><i class="{CONDITION_TEXT[condition].shown}"></i>{words}</span>'
 
 
 def recent_period(past: HistoryView) -> ChartPeriod:

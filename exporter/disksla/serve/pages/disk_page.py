@@ -16,7 +16,7 @@ from disksla.serve.pages.disk_card import (
 from disksla.serve.pages.page import DASH, Frame, table, table_row
 from disksla.state.history import Slot
 from disksla.state.pipeline import DiskSnapshot, Snapshot
-from disksla.tell.explanation import SHOWN_WORDS, HistoryView, seconds_of
+from disksla.tell.explanation import SHOWN_TEXT, HistoryView, seconds_of
 
 _HOUR_S = 3600.0
 _COLUMNS = (
@@ -96,7 +96,7 @@ def _row(slot: Slot, now_s: float) -> str:
     totals = slot.totals
     cells = (
         ", ".join(
-            f"{SHOWN_WORDS[shown]} {100 * seconds / (sum(slot.verdict_s) or 1.0):.0f} %"
+            f"{SHOWN_TEXT[shown].words} {100 * seconds / (sum(slot.verdict_s) or 1.0):.0f} %"
             for shown, seconds in seconds_of(slot).shown.items()
             if seconds >= _LEAST_SHARE * slot.seconds
         )

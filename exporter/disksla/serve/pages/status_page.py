@@ -14,9 +14,9 @@ from disksla.serve.pages.page import DASH, Frame, table, table_row
 from disksla.state.history import Slot, joined
 from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
 from disksla.tell.explanation import (
+    CONDITION_TEXT,
     PROBLEMS,
-    SHOWN_OF,
-    SHOWN_WORDS,
+    SHOWN_TEXT,
     ConditionSeconds,
     HistoryView,
     describe_condition,
@@ -62,7 +62,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
 
 def _headline(conditions: Mapping[str, ConditionSeconds]) -> str:
     if not conditions:
-        return "<h1>No disk is monitored; <code>disksla discover</code> shows why.</h1>"
+        return "<h1>No disk is monitored; <code>disksla disks</code> shows why.</h1>"
     answer = headline(conditions, watched_period(conditions.values()))
     return f'<div role="status"><h1>{escape_html(answer)}</h1></div>'
 
@@ -229,14 +229,14 @@ def _condition(snapshot: DiskSnapshot, past: HistoryView) -> str:
     shown_s = shown_seconds(by_verdict, slow.above_promise_s + slow.above_usual_s)
     total_s = sum(by_verdict.values())
     notes = [
-        f"{SHOWN_WORDS[each]} {format_percent(shown_s[each] / total_s)}"
+        f"{SHOWN_TEXT[each].words} {format_percent(shown_s[each] / total_s)}"
         for each in PROBLEMS
         if shown_s[each]
     ]
     condition = past.condition(snapshot)
     if condition is None:
         return _UNKNOWN + _lines(soft=notes)
-    style = ' class="alarm"' if SHOWN_OF[condition] in PROBLEMS else ""
+    style = ' class="alarm"' if CONDITION_TEXT[condition].shown in PROBLEMS else ""
     words = escape_html(describe_condition(condition, snapshot.present_load))
     return f"<span{style}>{words}</span>" + _lines(soft=[*_ceiling(snapshot), *notes])
 

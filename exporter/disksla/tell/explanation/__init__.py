@@ -1,15 +1,13 @@
 """What a person reads of a disk, as words and sentences.
 
-- `condition`: who or what makes requests wait, in the words that a person reads first.
-- `shown`: what strips and charts show, in words and colours.
+- `words`: the words and colours of conditions, strips and charts.
+- `condition`: who or what makes requests wait, which a person reads first.
 - `summary`: the history of a disk by verdict and limit.
 - `sentences`: the answer to "is it me or the disk?"; `who`: who used it.
 - `past`: the history of the daemon, as pages and documents show it.
 """
 
 from disksla.tell.explanation.condition import (
-    SHOWN_OF,
-    Condition,
     ConditionSeconds,
     PeriodSeconds,
     describe_condition,
@@ -27,13 +25,14 @@ from disksla.tell.explanation.sentences import (
     explain,
     explain_writes,
 )
-from disksla.tell.explanation.shown import (
+from disksla.tell.explanation.who import ConsumerShare
+from disksla.tell.explanation.words import (
+    CONDITION_TEXT,
     PROBLEMS,
     SHOWN,
-    SHOWN_WORDS,
-    VERDICT_COLOURS,
+    SHOWN_TEXT,
     VERDICT_STYLE,
+    Condition,
     Shown,
     shown_seconds,
 )
-from disksla.tell.explanation.who import ConsumerShare

@@ -19,7 +19,7 @@ from rich.style import Style as RichStyle
 
 from disksla.base.errors import DiskslaError
 from disksla.tell.api import DisksDocument
-from disksla.tell.explanation import VERDICT_COLOURS
+from disksla.tell.explanation import SHOWN_TEXT
 from disksla.tell.top.keys import Keys
 from disksla.tell.top.line import Line, Span
 from disksla.tell.top.look import Look, in_ascii
@@ -41,14 +41,17 @@ _STYLES: dict[str, RichStyle] = {
     "title": RichStyle(bold=True),
     "heading": RichStyle(bold=True, underline=True),
     "selected": RichStyle(reverse=True),
-    "idle": RichStyle(dim=True),
-    **{verdict: RichStyle(color=colour) for verdict, colour in VERDICT_COLOURS.items()},
+    **{
+        shown: RichStyle(color=text.colour or None, dim=not text.colour)
+        for shown, text in SHOWN_TEXT.items()
+    },
 }
 _LABELS: dict[str, RichStyle] = {
-    verdict: RichStyle(
-        color="#000000" if verdict == "throttled" else "#ffffff", bgcolor=colour, bold=True
+    shown: RichStyle(
+        color="#000000" if shown == "throttled" else "#ffffff", bgcolor=text.colour, bold=True
     )
-    for verdict, colour in VERDICT_COLOURS.items()
+    for shown, text in SHOWN_TEXT.items()
+    if text.colour
 }
 """Black on orange and white on the darker colours have a contrast of 5:1 or more."""
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.verdict.interval import Interval, summed
-from disksla.verdict.throttling.pauses import SERVICE_S, Clock, Pause
+from disksla.verdict.throttling.observation import LATE_S
+from disksla.verdict.throttling.pauses import Clock, Pause
 
 _CHANCE_OF = 4
 """Of so many windows, one may be counted wrong: a sample was late, or a request was."""
@@ -47,7 +48,7 @@ def admitted(steps: Sequence[Interval], pauses: Sequence[Pause], clock: Clock) -
             continue
         from_number, to_number = clock.number(before), clock.number(after)
         if from_number is not None and to_number is not None and to_number > from_number:
-            part = _within(steps, before.last_s + SERVICE_S, after.last_s + SERVICE_S)
+            part = _within(steps, before.last_s + LATE_S, after.last_s + LATE_S)
             windows.append(
                 _Window(
                     number=to_number - from_number,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from disksla.promise.catalogue import Charge, Limits, Work
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttling.naming import levels
-from disksla.verdict.throttling.observation import data_s
+from disksla.verdict.throttling.observation import BUSY_SHARE, LATE_S, data_s
 from disksla.verdict.throttling.throttle import ThrottleLevel
 
 MEMORY_S = 10
@@ -33,17 +33,14 @@ seen, of QEMU, and of AWS (docs/limiters.md)."""
 SLOWER = 0.012
 """The share of the promise by which limiters serve less at most (docs/limiters.md)."""
 BAND_REQUESTS = 1.5
-LATE_S = 0.003
-"""By so many requests, and what the limit serves in this time, a sample is off the line of a
-limiter: it was late, or the last token was used for a larger request."""
+"""By so many requests, and what the limit serves in LATE_S, a sample is off the line of a limiter:
+it was late, or the last token was used for a larger request."""
 PIECE_REQUESTS = 16
 """Served in a piece. A disk serves fewer as evenly by chance."""
 EVEN_SHARE = 0.9
 """Of the time of the pieces."""
 ENOUGH_REQUESTS = 60
 """Served in even pieces."""
-WAITING_SHARE = 0.25
-"""Of the time with requests in flight. A disk that is only busy is near the line for less."""
 MOST_OVER = 2
 """Windows in which more is served than the bucket had, as samples are late. More of them in one
 second show another rate, and more in all that it is not this bucket."""
@@ -290,7 +287,7 @@ def limiting_rate(
             largest_s = max(largest_s, followed.largest_s)
     if even_requests < ENOUGH_REQUESTS or over > MOST_OVER:
         return None
-    if even_s < EVEN_SHARE * pieces_s or waited_s < WAITING_SHARE * inflight_s:
+    if even_s < EVEN_SHARE * pieces_s or waited_s < BUSY_SHARE * inflight_s:
         return None
     edge = largest_s / even_s  # of a request, only a part may be within
     rate = even_cost_s / even_s

@@ -13,7 +13,7 @@ from disksla.promise.configuration.matched import match_disks, with_kubernetes_v
 from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
 from disksla.promise.configuration.terms_file import KubernetesVolume, TermsFile
 from disksla.state.pipeline.advance import configure
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from support.simulated_host import CATALOG, Machine, a_disk
 
 HANDLE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/pvc-1"
@@ -122,7 +122,7 @@ def test_class_of_a_volume_gives_its_terms() -> None:
     disk = a_disk(volume_handle_hash=handle_hash(HANDLE), csi_driver="disk.csi.azure.com")
     machine = Machine(disk, settings=settings)
     assert find_terms(disk, settings, ()) is None
-    (before,) = take_snapshot(machine.state).disks
+    (before,) = Snapshot(machine.state).disks
     assert before.assignment.source == "none"
     for files, terms, claim in (
         ((FILE,), "azure.premium-ssd", "data-pg-0"),
@@ -131,5 +131,5 @@ def test_class_of_a_volume_gives_its_terms() -> None:
         configuration = Configuration(settings, CATALOG, terms_files=files)
         matched = match_disks(configuration, machine.state.inventory)
         machine.state = configure(machine.state, matched, machine.state.clocks)
-        (after,) = take_snapshot(machine.state).disks
+        (after,) = Snapshot(machine.state).disks
         assert (after.assignment.terms, after.disk.claim) == (terms, claim)

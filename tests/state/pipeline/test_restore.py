@@ -176,7 +176,7 @@ def test_disk_without_credits_and_ceiling_is_not_saved() -> None:
 
 
 def test_nothing_is_saved_before_first_sample() -> None:
-    assert to_saved_state(State(Settings(), Machine().state.catalog), "machine", BOOT) is None
+    assert to_saved_state(State(Machine().state.configuration), "machine", BOOT) is None
 
 
 def test_saved_credits_include_the_last_idle_time() -> None:

@@ -5,8 +5,9 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
+from disksla.base.counts import total
 from disksla.promise.catalogue import Limits
-from disksla.verdict.interval import Interval, load_of, summed
+from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.throttling.admitted import Admitted, admitted
 from disksla.verdict.throttling.bucket import (
     EVIDENCE_S,
@@ -14,7 +15,6 @@ from disksla.verdict.throttling.bucket import (
     Followed,
     LimitBucket,
     buckets_of,
-    cost_s,
     limiting_rate,
 )
 from disksla.verdict.throttling.naming import binding_limit, limit_at
@@ -115,7 +115,7 @@ def _paused(
 
 def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> bool:
     """Return whether a disk may be as slow by itself: few requests, for one window each."""
-    served = summed([second.served for second in seconds])
+    served = total([second.served for second in seconds])
     took_s = ((served.read_ms or 0) + (served.data_write_ms or 0)) / 1000
     latency_s = took_s / max(1, served.requests)
     is_one_each = abs(latency_s / clock.window_s - 1) < ONE_WINDOW
@@ -180,10 +180,10 @@ def _at_bucket(seconds: Sequence[Second], limits: Limits) -> FoundLimiter | None
         for each, waited_s in zip(last.observations, followed.waited_s, strict=True)
         if waited_s > each.window.seconds / 2
     ]
-    served = summed(waited) if waited else None
+    served = total(waited) if waited else None
     if served is not None:  # what kind of requests, at the rate of all pieces
         served = (_without_flushes if bucket.has_empty else _with_all)(served)
-        used_s = cost_s(served, bucket.charge)
+        used_s = served.cost_s(bucket.charge)
         served = msgspec.structs.replace(served, seconds=used_s / rate) if used_s else None
     return FoundLimiter(
         throttle=Throttle(bucket.level, binding_limit(last.served, (bucket.charge,))),
@@ -233,7 +233,7 @@ def _in_turns(full: Admitted, limits: Limits, tolerance: float) -> tuple[Throttl
     known = [throttle for throttle, _ in at if throttle is not None]
     if limits.burst is None or 4 * len(known) < 3 * max(1, len(at)):
         return UNKNOWN_LIMIT, full.served
-    return known[0], summed([each for throttle, each in at if throttle == known[0]])
+    return known[0], total([each for throttle, each in at if throttle == known[0]])
 
 
 def is_as_when_looked_at(seconds: Sequence[Second]) -> bool:

@@ -1,51 +1,48 @@
-"""Token buckets. Time is an argument; tokens are seconds of service.
+"""Token buckets whose tokens are seconds of service.
 
-A request may overdraw a bucket, which is paid back before the next is admitted. Tokens are added
-once per window, as where "a second is split in ten parts"
-(https://yandex.cloud/en/docs/compute/concepts/storage-read-write), or continuously, as in QEMU
-(util/throttle.c), where a bucket is a tenth of a second deep unless a burst is allowed.
+They are added once per window, or continuously, as in QEMU, where a bucket is a tenth of a second
+deep unless a burst is allowed.
 """
 
 import math
 from typing import Literal
 
 from lab.model import Meter
+from support.token_bucket import ROUNDING_S, TokenBucket
 
 DEPTH_S = 0.1
 """Depth of a continuous bucket without credits, and of the one that limits a burst."""
-_ROUNDING_S = 1e-9
 
 
-class Bucket:
-    """Seconds of service that may be spent."""
+class Bucket(TokenBucket):
+    """Seconds of service that may be spent, up to a time."""
 
-    def __init__(self, rate: float, capacity_s: float, level_s: float, window_s: float) -> None:
-        self.rate = rate
-        self.capacity_s = capacity_s
-        self.level_s = level_s
+    __slots__ = ("_filled_until_s", "window_s")
+
+    def __init__(self, rate: float, depth_s: float, level_s: float, window_s: float) -> None:
+        super().__init__(rate, depth_s, level_s)
         self.window_s = window_s
         self._filled_until_s = 0.0
 
-    def fill(self, now_s: float) -> None:
+    def fill_until(self, now_s: float) -> None:
         """Add the tokens up to a time."""
         if self.window_s:
-            now_s = math.floor(now_s / self.window_s + _ROUNDING_S) * self.window_s
+            now_s = math.floor(now_s / self.window_s + ROUNDING_S) * self.window_s
         if now_s > self._filled_until_s:
-            added_s = self.rate * (now_s - self._filled_until_s)
-            self.level_s = min(self.capacity_s, self.level_s + added_s)
+            self.fill(now_s - self._filled_until_s)
             self._filled_until_s = now_s
 
     def is_ready(self) -> bool:
         """Return whether tokens may be spent."""
-        return self.level_s > _ROUNDING_S
+        return self.tokens > ROUNDING_S
 
     def ready_s(self) -> float:
         """Return the time at which tokens may be spent if none are spent before."""
         if self.is_ready():
             return self._filled_until_s
-        missing_s = (_ROUNDING_S - self.level_s) / self.rate
+        missing_s = (ROUNDING_S - self.tokens) / self.per_second
         if self.window_s:
-            missing_s = (math.floor(missing_s / self.window_s + _ROUNDING_S) + 1) * self.window_s
+            missing_s = (math.floor(missing_s / self.window_s + ROUNDING_S) + 1) * self.window_s
         return self._filled_until_s + missing_s
 
 
@@ -79,25 +76,25 @@ class MeterBuckets:
     @property
     def credits(self) -> float:
         """Level of the credits, in the unit of the limit."""
-        return (self.reserve or self.base).level_s * self.per_second
+        return (self.reserve or self.base).tokens * self.per_second
 
     def fill(self, now_s: float) -> None:
         for bucket in (self.base, self.reserve, self.peak):
             if bucket is not None:
-                bucket.fill(now_s)
+                bucket.fill_until(now_s)
 
     def is_ready(self) -> bool:
         has_tokens = self.base.is_ready() or (self.reserve is not None and self.reserve.is_ready())
         return has_tokens and (self.peak is None or self.peak.is_ready())
 
     def spend(self, cost_s: float) -> None:
-        self.base.level_s -= cost_s
+        self.base.tokens -= cost_s
         if self.peak is not None:
-            self.peak.level_s -= cost_s
-        if self.reserve is not None and self.base.level_s < 0:
-            paid_s = min(-self.base.level_s, max(self.reserve.level_s, 0.0))
-            self.base.level_s += paid_s
-            self.reserve.level_s -= paid_s
+            self.peak.tokens -= cost_s
+        if self.reserve is not None and self.base.tokens < 0:
+            paid_s = min(-self.base.tokens, max(self.reserve.tokens, 0.0))
+            self.base.tokens += paid_s
+            self.reserve.tokens -= paid_s
 
     def ready(self) -> tuple[float, Literal["base", "burst"]]:
         """Return the time at which tokens may be spent, and the rate that limits it."""

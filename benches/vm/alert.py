@@ -101,7 +101,7 @@ def _configure(guest: Guest, device: str, iops: int) -> None:
 def _with_postgresql(machine: Machine, device: str, iops: int, receiver: Pager) -> str:
     """Load the disk by PostgreSQL until the alert fires, and return what `explain` says then."""
     guest = machine.guest
-    phases = (Phase(seconds=Duration(_ALERT_S), pgbench=_CLIENTS),)
+    phases = (Phase(seconds=Duration(_ALERT_S), pgbench=f"--client={_CLIENTS}"),)
     machine.throttle(_SERIAL, QemuLimits())
     prepare(guest, device, phases)
     machine.throttle(_SERIAL, QemuLimits(iops=iops))

@@ -1,4 +1,4 @@
-"""What `make identity` and `make boot` share: check machines by name, report differences."""
+"""What all checks of a virtual machine share: skip them, check by name, report differences."""
 
 import argparse
 import time

@@ -33,6 +33,7 @@ _RECORDING = "/run/disksla-recording"
 _CONFIG = "/etc/disksla/disksla.yml"
 PACKAGE = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_package"
 _POLL_S = 0.5
+_GIB = 2**30
 _TMPFS = Path("/dev/shm")
 _GROUP = "machine"
 """Throttle group of the disks that share limits."""
@@ -131,8 +132,8 @@ class _Plugged:
         The trace does not say to which disk a request belongs, but the system reads each at first.
         """
         for serial, disk in self._disks:
-            self._machine.create_disk(serial, undo.enter_context(_disk_file(disk.size)))
-            self._machine.plug(serial, write_cache=disk.write_cache)
+            self._machine.create_disk(serial, undo.enter_context(_disk_file(_GIB)))
+            self._machine.plug(serial, write_cache=disk.cache == "write back")
             device = self._machine.guest.device(serial)
             self._machine.guest.run("udevadm settle")
             prepare(self._machine.guest, device, disk.load)
@@ -198,7 +199,8 @@ class _Plugged:
             self.pauses.append(Pause(*self._machine.pause(event.pause)))
         if event.replug:
             self._machine.unplug(self._name)
-            self._machine.plug(self._name, write_cache=self._scenario.write_cache)
+            is_cached = self._scenario.disks[0].cache == "write back"
+            self._machine.plug(self._name, write_cache=is_cached)
             self._limit(self._name, self._changes[self._name][-1].limits)
 
 

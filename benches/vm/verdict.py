@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.state.pipeline import Tick
-from disksla.state.pipeline.recording import RecordingHeader, decode_header, decode_tick
+from disksla.state.pipeline.recording import decode_tick
 from disksla.state.pipeline.window_records import WindowRecord
 from lab.experiment import CONFIG, TICKS, without_exact_counts
 from lab.judge import Facts, judge
@@ -28,17 +28,6 @@ from vm.requirements import clock_problems, credit_problems, daemon_problems
 from vm.scenario import Disk, SharedLimits
 from vm.trace import Trace, by_disk, read_trace
 from vm.truth import truth_of
-
-
-class Judged(NamedTuple):
-    """A disk of a scenario, or all of them together, and the verdict."""
-
-    caption: str
-    results: Results
-    verdict: Verdict
-    kernel: str
-    """Of the virtual machine."""
-    clock_error_s: float
 
 
 class _Run(NamedTuple):
@@ -59,7 +48,7 @@ class _Run(NamedTuple):
         return truth_of(trace, changes, self.clocks, first_s, last_s)
 
 
-def verdicts_on(name: str, directory: Path) -> list[Judged]:
+def verdicts_on(name: str, directory: Path) -> list[Verdict]:
     """Return the verdicts on a scenario whose files are in a directory.
 
     There is one for each disk, and one for all together if the scenario has limits of the machine.
@@ -67,7 +56,7 @@ def verdicts_on(name: str, directory: Path) -> list[Judged]:
     """
     scenario = as_it_ran(name, directory)
     serials = scenario.serials(name)
-    header, ticks = read_recording(directory)
+    ticks = read_recording(directory)
     devices = [devices_of(ticks, serial) for serial in serials]
     run = _read_run(directory, ticks, devices)
     with _without_exact_counts(directory / TICKS) as recording:
@@ -88,10 +77,7 @@ def verdicts_on(name: str, directory: Path) -> list[Judged]:
     if scenario.machine is not None:
         verdict = _verdict_on_machine(run, scenario.machine, groups)
         verdicts.append(msgspec.structs.replace(verdict, name=f"{name} all"))
-    return [
-        Judged(scenario.caption, run.results, verdict, header.kernel, run.clocks.error_s)
-        for verdict in verdicts
-    ]
+    return verdicts
 
 
 def _read_run(directory: Path, ticks: list[Tick], devices: Sequence[Sequence[str]]) -> _Run:
@@ -178,11 +164,10 @@ def _facts(trace: Trace, changes: Sequence[Change]) -> Facts:
     return Facts(rate, is_bandwidth, 0.0, capacities, len(changes) > 1)
 
 
-def read_recording(directory: Path) -> tuple[RecordingHeader, list[Tick]]:
-    """Return the header and the ticks of a recording."""
-    first, *lines = gzip.decompress((directory / TICKS).read_bytes()).splitlines()
-    ticks = [decode_tick(line, number) for number, line in enumerate(lines, start=2)]
-    return decode_header(first), ticks
+def read_recording(directory: Path) -> list[Tick]:
+    """Return the ticks of a recording."""
+    _, *lines = gzip.decompress((directory / TICKS).read_bytes()).splitlines()
+    return [decode_tick(line, number) for number, line in enumerate(lines, start=2)]
 
 
 def clocks_of(

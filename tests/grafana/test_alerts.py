@@ -10,8 +10,8 @@ import yaml
 
 from disksla.promise.configuration.settings import Profile
 from disksla.serve.metrics.profiles import PROFILES
-from grafana.alert_cases import CASES, DOWN, OF_COUNTERS, Case, Firing
-from grafana.alert_series import BREAK_MINUTE, EVAL_AT, EVAL_MINUTE, HOST, Values, World
+from grafana.alert_cases import CASES, DOWN, Case, Firing
+from grafana.alert_series import BREAK_MINUTE, EVAL_AT, EVAL_MINUTE, HOST, World
 from grafana.metric_names import is_published
 from grafana.promtool import (
     ALERTS,
@@ -52,9 +52,9 @@ def bad_hosts(cases: Iterable[Case] = CASES) -> Iterator[HostSeries]:
 
 
 def input_series(hosts: Iterable[HostSeries], pattern: str) -> dict[str, str]:
-    """Return the series of all hosts, with values of a pattern (`steady`, `reset`, ...)."""
+    """Return the series of all hosts, with values of a pattern (`steady`, ...)."""
     return {
-        name.replace(HOST["instance"], host): values_of(values, pattern)
+        name.replace(HOST["instance"], host): str(getattr(values, pattern)())
         for _, host, world in hosts
         for name, values in world.items()
     }
@@ -62,17 +62,6 @@ def input_series(hosts: Iterable[HostSeries], pattern: str) -> dict[str, str]:
 
 def published(series: Mapping[str, str], profile: Profile) -> dict[str, str]:
     return {name: values for name, values in series.items() if is_published(name, profile)}
-
-
-def values_of(values: Values, pattern: str) -> str:
-    patterns = {
-        "steady": values.steady,
-        "reset": values.reset,
-        "restarted": values.restarted,
-        "missed": values.missed,
-        "ended": values.ended,
-    }
-    return patterns[pattern]()
 
 
 def silent(hosts: Iterable[HostSeries], *times: str) -> list[ExpectedSamples]:
@@ -121,13 +110,6 @@ def same_alerts_in_each_profile() -> list[RuleTest]:
     return [RuleTest(published(series, profile), expected) for profile in PROFILES]
 
 
-def counter_resets() -> list[RuleTest]:
-    """A reset fires no alert, and hides none."""
-    good, bad = list(good_hosts()), list(bad_hosts(OF_COUNTERS))
-    expected = silent(good, *AFTER_THE_BREAK) + fires(bad, f"{BREAK_MINUTE + 3}m")
-    return [RuleTest(input_series([*good, *bad], "reset"), expected)]
-
-
 def daemon_restarts() -> list[RuleTest]:
     hosts = list(good_hosts())
     return [RuleTest(input_series(hosts, "restarted"), silent(hosts, *AFTER_THE_BREAK))]
@@ -152,7 +134,6 @@ RULE_TESTS: Mapping[str, Sequence[RuleTest]] = {
     for function in (
         every_alert_with_its_text,
         same_alerts_in_each_profile,
-        counter_resets,
         daemon_restarts,
         missed_scrapes,
         missing_series,

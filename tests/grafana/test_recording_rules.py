@@ -1,6 +1,5 @@
 """Recorded series have the right values, and no samples where there is nothing to measure."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -147,50 +146,6 @@ def state_is_the_worst_of_five_minutes() -> list[RuleTest]:
     ]
 
 
-def compliance_is_of_tested_seconds() -> list[RuleTest]:
-    """Each mixture of verdicts is on a host with terms of its own."""
-    at = "130m"
-    mixtures = [
-        ({"met": 60.0}, 1.0),
-        ({"throttled": 60.0}, 1.0),
-        ({"below": 60.0}, 0.0),
-        ({"below": 15.0, "met": 15.0, "throttled": 30.0}, 0.75),
-        ({"below": 1.0, "met": 1.0}, 0.5),
-        ({"stalled": 45.0}, 0.0),
-        ({"stalled": 10.0, "below": 5.0, "met": 45.0}, 0.75),
-    ]
-    scraped: Input = {}
-    of_disks: dict[str, float] = {}
-    of_all: dict[str, float] = {}
-    for number, (mixture, ratio) in enumerate(mixtures):
-        world = verdicts(idle=60 - sum(mixture.values()), **mixture)
-        host, terms = f"host{number}", f"terms{number}"
-        scraped |= renamed(steady({**world, info(): Gauge(1)}, 140), host=host, terms=terms)
-        of_disks[series("", {**DISK, "instance": f"{host}:10056"})] = ratio
-        of_all[series("", terms_labels(terms))] = ratio
-    expected = [
-        ExpectedSamples(f"{compliance(window, level)} + 0", at, samples)
-        for window in WINDOWS
-        for level, samples in (("instance_device", of_disks), ("provider_terms", of_all))
-    ]
-    return [RuleTest(scraped, expected)]
-
-
-def compliance_is_absent_without_tested_seconds() -> list[RuleTest]:
-    scraped: Input = {}
-    proven = sum_of_hour("disksla_proven_seconds")
-    for verdict in ("idle", "unproven"):
-        world = steady({**verdicts(**{verdict: 60}), info(): Gauge(1)})
-        scraped |= renamed(world, host=verdict, terms=verdict)
-    expected = [
-        no_samples(compliance(window, level))
-        for window in WINDOWS
-        for level in ("instance_device", "provider_terms")
-    ]
-    expected.append(ExpectedSamples(f"count({proven} == 0)", AT, {"{}": 2}))
-    return [RuleTest(scraped, expected)]
-
-
 def compliance_of_an_hour_ends_after_an_hour() -> list[RuleTest]:
     """Tested for an hour, a quarter of it below; then idle."""
     scraped = {
@@ -205,25 +160,6 @@ def compliance_of_an_hour_ends_after_an_hour() -> list[RuleTest]:
         no_samples(compliance("1h"), "130m"),
         disk_sample(compliance("1d"), 0.75, "130m"),
         disk_sample(compliance("30d"), 0.75, "130m"),
-    ]
-    return [RuleTest(scraped, expected)]
-
-
-def gaps_do_not_distort_compliance() -> list[RuleTest]:
-    breaks = {
-        "counter-reset": ("0+15x40 0+15x60", "0+45x40 0+45x60"),
-        "daemon-down": ("100+15x40 stale _x20 0+15x40", "700+45x40 stale _x20 0+45x40"),
-        "prometheus-down": ("0+15x40 _x20 915+15x40", "0+45x40 _x20 2745+45x40"),
-    }
-    scraped: Input = {}
-    for host, (below, met) in breaks.items():
-        own = {BELOW: below, MET: met, AT_IOPS: re.sub(r"\d+\+\d+x", "0x", met)}
-        scraped |= renamed({**own, info(): "1x40 _x20 1x40"}, host=host)
-    samples = {series("", {**DISK, "instance": f"{host}:10056"}): 0.75 for host in breaks}
-    expected = [
-        ExpectedSamples(f"round({compliance(window)}, 0.001)", at, samples)
-        for window in WINDOWS
-        for at in ("70m", "95m")
     ]
     return [RuleTest(scraped, expected)]
 
@@ -251,6 +187,11 @@ def time_throttled_by_the_machine_is_not_tested() -> list[RuleTest]:
             0,
         ),
         "of-the-version-before": (verdicts(throttled=45, below=15), 0.75, 300),
+        "met": (verdicts(met=60), 1.0, 300),
+        "below-for-a-second": (verdicts(idle=58, below=1, met=1), 0.5, 10),
+        "stalled": (verdicts(idle=15, stalled=45), 0.0, 225),
+        "stalled-and-below": (verdicts(stalled=10, below=5, met=45), 0.75, 300),
+        "not-tested": (verdicts(unproven=30, idle=30), None, 0),
     }
     scraped: Input = {}
     for host, (world, _, _) in hosts.items():
@@ -301,18 +242,21 @@ def resets_do_not_count_time_throttled_by_the_machine() -> list[RuleTest]:
     reset = "500+{0}x40 0+{0}x60"
     restarted = "500+{0}x40 stale _x20 0+{0}x40"
     upgraded = "_x62 0+{0}x40"
+    not_scraped = "500+{0}x40 _x20 10000+{0}x40"
     scraped: Input = {}
     for host, values, of_machine in (
         ("reset", reset, reset),
         ("restarted", restarted, restarted),
         ("upgraded", restarted, upgraded),
+        ("prometheus-down", not_scraped, not_scraped),
     ):
         counters = {BELOW: 15, MET: 15, AT_IOPS: 30, THROTTLED: 90}
         own = {name: values.format(number) for name, number in counters.items()}
         scraped |= renamed(
             {**own, AT_MACHINE: of_machine.format(60), info(): "1x40 _x20 1x40"}, host=host
         )
-    samples = {of_host(host): 0.75 for host in ("reset", "restarted", "upgraded")}
+    hosts = ("reset", "restarted", "upgraded", "prometheus-down")
+    samples = {of_host(host): 0.75 for host in hosts}
     expected = [
         ExpectedSamples(f"round({compliance(window)}, 0.001)", at, samples)
         for window in WINDOWS
@@ -343,18 +287,12 @@ def sums_by_terms() -> list[RuleTest]:
         **renamed(steady(reads), host="db2", terms=OTHER_TERMS),
     }
     rates = "provider_terms:disksla_reads_completed:rate5m"
-    of_verdict = f"provider_terms_verdict:{SHARE}"
     expected = [
         ExpectedSamples(
             rates,
             AT,
             {series(rates, terms_labels()): 200, series(rates, terms_labels(OTHER_TERMS)): 100},
-        ),
-        ExpectedSamples(
-            f'{of_verdict}{{verdict="throttled"}}',
-            AT,
-            {series(of_verdict, terms_labels(verdict="throttled")): 0.25},
-        ),
+        )
     ]
     return [RuleTest(scraped, expected)]
 
@@ -395,10 +333,7 @@ RULE_TESTS: Mapping[str, Sequence[RuleTest]] = {
     for function in (
         state_is_the_worst_of_five_minutes,
         shares_are_of_assessed_seconds,
-        compliance_is_of_tested_seconds,
-        compliance_is_absent_without_tested_seconds,
         compliance_of_an_hour_ends_after_an_hour,
-        gaps_do_not_distort_compliance,
         time_throttled_by_the_machine_is_not_tested,
         time_throttled_by_the_machine_is_exactly_none,
         resets_do_not_count_time_throttled_by_the_machine,

@@ -18,7 +18,7 @@ from disksla.commands._daemon import disks_of_daemon
 from disksla.promise.catalogue import UNKNOWN_TERMS, SharedLimits
 from disksla.promise.configuration import CUSTOM_TERMS, Configuration
 from disksla.state.history import History
-from disksla.state.pipeline import State, Tick, take_snapshot
+from disksla.state.pipeline import Snapshot, State, Tick
 from disksla.tell.api import DiskDocument, disks_document
 from disksla.tell.explanation import (
     RECENT_S,
@@ -142,7 +142,7 @@ def _of_states(
     past = HistoryView(
         followed.history.ended(last), lambda device, name: machine_limit(last, device, name)
     )
-    snapshot = take_snapshot(last)
+    snapshot = Snapshot(last)
     by_device = {escape_bytes(each.disk.name): each for each in snapshot.disks}
     disks = {
         each.device: msgspec.structs.replace(

@@ -171,13 +171,13 @@ def _present(arguments: argparse.Namespace, state: State, disk_state: DiskState)
     """Return the disk as it was sold. Raise DiskslaError if the options do not say it."""
     disk, assignment = disk_state.disk, disk_state.assignment
     if arguments.terms is not None:
-        terms = state.catalog[arguments.terms]
+        terms = state.configuration.catalog[arguments.terms]
         size_bytes = assignment.size_bytes
         if arguments.size is not None:
             size_bytes = parse_size_of_disk("--size", arguments.size, terms)
         return sold_by_options(arguments, terms, size_bytes)
     check_alone(arguments)
-    found = state.catalog.find(assignment.terms)
+    found = state.configuration.catalog.find(assignment.terms)
     terms_id = assignment.terms if found is None else found.id
     entry = recorded_context(state).entry(disk)
     provision = Provision() if entry is None else provision_of(entry)
@@ -203,16 +203,15 @@ def _advice(
         for group in groups
         if not group.shared.of_type
     ]
-    return advice_of(
-        state.catalog, present, of_type[0] if of_type else (name,), needs_of, on_machine
-    )
+    names = of_type[0] if of_type else (name,)
+    return advice_of(state.configuration.catalog, present, names, needs_of, on_machine)
 
 
 def _on_machine(state: State, devices: Sequence[str], shared: SharedLimits) -> GroupOnMachine:
     """Return a group of disks with the machine that is configured."""
     choices = tuple(
         choice
-        for choice in state.machines
+        for choice in state.configuration.machines
         if any(rule.name == shared.name for rule in choice.rules.groups)
     )
     table = read_table(choices[0].rules) if choices else ""

@@ -26,7 +26,7 @@ from disksla.commands._options import (
     roots_of,
 )
 from disksla.serve.daemon import Daemon, WebOptions
-from disksla.serve.http_server.access import AccessControl
+from disksla.serve.http_server.access import AccessControl, names_of_machine
 from disksla.serve.http_server.classes import MOST_SCRAPES
 from disksla.serve.http_server.listen import (
     DEFAULT_LISTEN_ADDRESS,
@@ -37,7 +37,7 @@ from disksla.serve.http_server.listen import (
 from disksla.serve.metrics import SnapshotCollector, make_registry
 from disksla.serve.metrics.build_info import read_build_info
 from disksla.serve.metrics.render import render_metrics
-from disksla.state.pipeline import take_snapshot
+from disksla.state.pipeline import Snapshot
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 
@@ -89,6 +89,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="maximum number of concurrent scrapes, 0 for no limit (default: %(default)s)",
     )
     parser.add_argument(
+        "--web.host",
+        dest="hosts",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name by which browsers may open the pages where there is neither TLS nor a"
+        " password, beside IP addresses and the names that the machine has itself; repeatable",
+    )
+    parser.add_argument(
         "--web.no-reload",
         dest="may_reload",
         action="store_false",
@@ -113,7 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"--web.telemetry-path: found '{telemetry_path}'; expected a path such as /metrics"
         )
     listen = _listen_places(arguments)
-    access = AccessControl(arguments.web_config_file)
+    names = names_of_machine() | {host.lower() for host in arguments.hosts}
+    access = AccessControl(arguments.web_config_file, names)
     web = WebOptions(
         listen=listen,
         telemetry_path=telemetry_path,
@@ -143,7 +153,7 @@ def _print_once(arguments: argparse.Namespace) -> int:
     sampler = prepare_sampler(arguments)
     with with_ebs_readings(sampler):
         sampler.run_for(arguments.duration_s)
-    collector = SnapshotCollector(lambda: take_snapshot(sampler.state), read_build_info)
+    collector = SnapshotCollector(lambda: Snapshot(sampler.state), read_build_info)
     registry = make_registry(collector)
     ProcessCollector(registry=registry)
     sys.stdout.buffer.write(render_metrics(registry).body)

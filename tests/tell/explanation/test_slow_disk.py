@@ -9,14 +9,14 @@ import pytest
 
 from disksla.commands._recent import FollowedStates, from_recording
 from disksla.commands.cli import main
-from disksla.promise.configuration import ConfigurationText
+from disksla.promise.configuration import Configuration, ConfigurationText
 from disksla.promise.configuration.custom_terms import SumTerms
 from disksla.serve.pages.page import Frame
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history import History
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.tell.api.disks_document import disks_document
 from disksla.tell.explanation import HistoryView
@@ -36,7 +36,7 @@ SENTENCE = (
 @cache
 def states() -> list[State]:
     scenario = replace(SCENARIOS["unlimited-slow"], terms=PROMISING)
-    state = State(scenario.settings(), CATALOG)
+    state = State(Configuration(scenario.settings(), CATALOG))
     found = []
     for tick in run(scenario).ticks:
         state = advance(state, tick)
@@ -52,9 +52,7 @@ def past() -> HistoryView:
 
 
 def test_page_calls_it_slow() -> None:
-    page = status_page(
-        take_snapshot(states()[-1]), ABOUT, past(), Frame("db-1", "0.2.0", "/metrics")
-    )
+    page = status_page(Snapshot(states()[-1]), ABOUT, past(), Frame("db-1", "0.2.0", "/metrics"))
     assert f"The disk: slow ({DEVICE}).</h1>" in page
     assert '<i class="slow"></i>The disk: slow</span>' in page
     assert SENTENCE in page.replace("reads", "requests")
@@ -62,7 +60,7 @@ def test_page_calls_it_slow() -> None:
 
 
 def test_document_calls_it_slow() -> None:
-    [disk] = disks_document(take_snapshot(states()[-1]), past(), "h", "v").disks
+    [disk] = disks_document(Snapshot(states()[-1]), past(), "h", "v").disks
     assert disk.condition == problem_now(disk) == "slow"
     assert disk.bad_s == disk.slow_s > 5
     assert disk.last_minute[-3] == disk.charts.verdicts[-1] == "slow"

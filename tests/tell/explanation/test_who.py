@@ -6,8 +6,9 @@ import pytest
 
 from disksla.kernel.consumers.consumer_totals import NO_CONSUMERS, ConsumerTotals
 from disksla.kernel.consumers.consumption import Consumption, OwnLimit
+from disksla.promise.configuration import Configuration
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.tell.explanation.summary import Summary, SummaryPart
 from disksla.tell.explanation.who import explain_who, period_since
@@ -170,7 +171,7 @@ def test_ticks_of_a_throttled_disk_say_who() -> None:
         loads=(Closed(depth=8),), limiter=Limiter(buckets=summed(iops=300)), seconds=12.0
     )
     ticks = with_consumers(run(scenario).ticks, DEVICE, {A: (250.0, None), B: (50.0, None)})
-    state = reduce(advance, ticks, State(scenario.settings(), CATALOG))
-    [disk] = take_snapshot(state).disks
+    state = reduce(advance, ticks, State(Configuration(scenario.settings(), CATALOG)))
+    [disk] = Snapshot(state).disks
     [sentence] = explain_who(disk.consumers, 0.0, 2000.0, throttled_at("iops"))
     assert sentence.endswith(f"{WHEN}, 83 % of its requests came from {A}, 17 % from {B}.")

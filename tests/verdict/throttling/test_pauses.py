@@ -22,8 +22,8 @@ Span = tuple[float, float]
 
 def step_at(end_s: float, requests: int, inflight: int = 1, seconds: float = SAMPLE_S) -> Interval:
     return Interval(
-        end_s,
-        seconds,
+        end_s=end_s,
+        seconds=seconds,
         reads=requests,
         writes=0,
         read_bytes=requests * 4096,

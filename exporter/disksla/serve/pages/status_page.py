@@ -12,7 +12,7 @@ from disksla.serve.pages.charts import verdict_key
 from disksla.serve.pages.disk_card import brief_card, disk_card, link, terms_words
 from disksla.serve.pages.page import DASH, Frame
 from disksla.state.history import Slot, joined
-from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
+from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, SamplerStats, Snapshot, Traffic
 from disksla.tell.explanation import (
     CONDITION_TEXT,
     PROBLEMS,
@@ -277,7 +277,7 @@ def _unknown_limit(disks: Iterable[DiskSnapshot]) -> Iterator[PagePart]:
         yield Line((sentence, Styled("disksla explain", tag="code"), "."))
 
 
-def _sampler(sampler: SamplerSnapshot) -> PagePart:
+def _sampler(sampler: SamplerStats) -> PagePart:
     gaps = _counts(sampler.gaps) or "none"
     errors = _counts(sampler.errors) or "none"
     return Line(

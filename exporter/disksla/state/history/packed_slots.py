@@ -29,7 +29,9 @@ class PackedSlots(msgspec.Struct, frozen=True, gc=False):
         slots = self.unpacked(most)
         for index, slot in reversed(list(enumerate(slots))):
             totals = slot.totals
-            totals = totals._replace(idle=totals.idle + totals.stalled, stalled=0.0)
+            totals = msgspec.structs.replace(
+                totals, idle_s=totals.idle_s + totals.stalled_s, stalled_s=0.0
+            )
             slots[index] = slot._replace(totals=totals)
             if slot.requests and index < len(slots) - 1:
                 break

@@ -32,16 +32,15 @@ from disksla.state.pipeline.probe_results import (
     SkipReason,
 )
 from disksla.state.pipeline.restore import PreviousRun
+from disksla.state.pipeline.sampler_stats import SamplerStats
 from disksla.state.pipeline.slow import Direction, SlowTotals
 from disksla.state.pipeline.snapshot import (
     DiskSnapshot,
     GroupSnapshot,
-    SamplerSnapshot,
     Snapshot,
     TermsSnapshot,
     disk_snapshot,
-    take_snapshot,
 )
-from disksla.state.pipeline.state import State, initial_state, to_read_often, to_saved_state
+from disksla.state.pipeline.state import State, to_read_often, to_saved_state
 from disksla.state.pipeline.tick import Tick
 from disksla.state.pipeline.window_records import WindowRecord, window_records

@@ -55,17 +55,8 @@ def configure(state: State, matched: Matched, now: Clocks | None) -> State:
     changed. A new disk, or another disk under a known name, starts from what an earlier daemon
     saved of it.
     """
-    configuration = matched.configuration
-    state = msgspec.structs.replace(
-        state,
-        settings=configuration.settings,
-        catalog=configuration.catalog,
-        machines=configuration.machines,
-        machine_problem=configuration.machine_problem,
-        unknown_machines=configuration.unknown_machines,
-        terms_files=configuration.terms_files,
-        cpus=matched.cpus or state.cpus,
-    )
+    cpus = matched.cpus or state.cpus
+    state = msgspec.structs.replace(state, configuration=matched.configuration, cpus=cpus)
     return _with_disks(state, matched, now)
 
 
@@ -122,7 +113,7 @@ def advance_in_parts(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -
         assessed_after=assessed,
         tolerance_ratio=state.settings.assessment.tolerance_ratio,
         signs=signs,
-        unknown_machines=state.unknown_machines,
+        unknown_machines=state.configuration.unknown_machines,
     )
 
     samples = {
@@ -372,7 +363,7 @@ def _with_disks(state: State, matched: Matched, now: Clocks | None) -> State:
             )
             for device, disk_state in monitored.items()
         }
-    limits = machine_limits(state.settings, state.machines, state.cpus)
+    limits = machine_limits(state.settings, state.configuration.machines, state.cpus)
     limits += type_limits(assignments.values())
     limits += client_limits(
         {device: assignments[device] for device in monitored if monitored[device].disk.is_mount}

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
+from disksla.base.counts import total
 from disksla.clouds.ebs_statistics import Failure, Reading
 from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals, Consumption, OwnLimit, Who
 from disksla.kernel.disks import Disk
@@ -19,7 +20,6 @@ from disksla.kernel.procfs import (
     has_decreased,
     parse_line,
     to_counters,
-    together,
     unwrap,
 )
 from disksla.promise.catalogue import Assignment
@@ -249,7 +249,7 @@ def read_disk(
         return _missing(disk_state, context, "vanished")
     try:
         at_paths = bool(counted) and list(counted) != lines[:1]
-        line = together(map(parse_line, counted)) if at_paths else parse_line(lines[0])
+        line = total(map(parse_line, counted)) if at_paths else parse_line(lines[0])
         has_completions = disk_state.reading is None or _completed(
             disk_state.reading, line.reading
         )

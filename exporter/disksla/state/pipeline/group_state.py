@@ -1,10 +1,10 @@
 """State of a group of disks that share limits of the machine, and its update by one sample."""
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import reduce
 
 import msgspec
 
+from disksla.base.counts import total
 from disksla.kernel.disks import Disk, at_bottom
 from disksla.promise.catalogue import Caching, SharedLimits
 from disksla.promise.configuration import Settings, is_shared_by
@@ -12,7 +12,7 @@ from disksla.state.pipeline.assessment import TickContext, assess, assess_gap, c
 from disksla.state.pipeline.disk_state import DiskState, Sample
 from disksla.state.pipeline.totals import DiskTotals
 from disksla.verdict.credits import CreditAccount
-from disksla.verdict.interval import Interval, summed
+from disksla.verdict.interval import Interval
 from disksla.verdict.throttling import (
     MACHINE_LIMITS,
     DetectorState,
@@ -138,7 +138,7 @@ def _last_served(seconds: Sequence[Second]) -> list[Interval]:
     One second may have a window of the limiter more or less.
     """
     last = [each.served for each in seconds[-SECONDS_OF_WINDOWS:]]
-    return [last[-1], summed(last)] if last else []
+    return [last[-1], total(last)] if last else []
 
 
 def with_verdicts(group: GroupState, disks: Sequence[DiskState]) -> GroupState:
@@ -206,7 +206,17 @@ def groups_after(
 
 def _together(intervals: Sequence[Interval]) -> Interval:
     """Return what several disks did in the same time."""
-    return reduce(Interval.beside, intervals)
+    first = intervals[0]
+    if len(intervals) == 1:
+        return first
+    return msgspec.structs.replace(
+        total(intervals),
+        end_s=first.end_s,
+        seconds=first.seconds,
+        inflight=sum(each.inflight for each in intervals),
+        inflight_before=sum(each.inflight_before for each in intervals),
+        busy_ms=0,  # several may be busy at the same time
+    )
 
 
 def _devices_in(

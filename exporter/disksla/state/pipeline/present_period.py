@@ -40,7 +40,7 @@ def present_periods(states: Iterable[State]) -> PresentPeriods | None:
                 _take_stall_back(records[device])
         for device in ended(before, last):
             records.pop(device, None)
-            since_s[device] = last.clocks.monotonic_s if last.clocks is not None else 0.0
+            since_s[device] = last.now_s
     return None if last is None else PresentPeriods(last, records, since_s)
 
 

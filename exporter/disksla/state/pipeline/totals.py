@@ -9,13 +9,14 @@ from itertools import repeat
 
 import msgspec
 
+from disksla.base.counts import total
 from disksla.base.histogram import Histogram
 from disksla.kernel.procfs import HostWait
 from disksla.promise.catalogue import Limits
 from disksla.state.pipeline.latency import LatencyMeter
 from disksla.state.pipeline.peaks import Peak, with_peaks
 from disksla.state.pipeline.slow import SlowTotals
-from disksla.verdict.interval import Interval, idle, load_of, summed
+from disksla.verdict.interval import Interval, idle, load_of
 from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS, WindowVerdict
 
 _IDLE = VERDICTS.index("idle")
@@ -78,7 +79,7 @@ class VerdictTotals(msgspec.Struct, frozen=True, gc=False):
 
     def plus_host(self, share: HostWait) -> "VerdictTotals":
         """Add the disk's share of the iowait and PSI of a throttled window."""
-        return msgspec.structs.replace(self, host=self.host.plus(share))
+        return msgspec.structs.replace(self, host=self.host + share)
 
 
 LOAD_BOUNDS_RATIO = (0.01, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
@@ -200,7 +201,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
         verdict_totals = self.verdict_totals.plus(windows, verdicts)
         if self.undecided.host is not NO_HOST_WAIT:
             share = _throttled_share(windows, verdicts)
-            verdict_totals = verdict_totals.plus_host(self.undecided.host.times(share))
+            verdict_totals = verdict_totals.plus_host(self.undecided.host * share)
         return msgspec.structs.replace(
             self._with_windows(windows, limits),
             verdict_totals=verdict_totals,
@@ -219,7 +220,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
 
     def with_host_wait(self, share: HostWait) -> "DiskTotals":
         """Add the disk's share of the iowait and PSI of the last window, which is undecided."""
-        undecided = Undecided(self.undecided.windows, self.undecided.host.plus(share))
+        undecided = Undecided(self.undecided.windows, self.undecided.host + share)
         return msgspec.structs.replace(self, undecided=undecided)
 
 
@@ -249,5 +250,5 @@ def sum_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Int
     windows = [window for window in recent if window.end_s > now_s - horizon_s]
     if not windows:
         return idle(now_s, horizon_s)
-    whole = summed(windows)
+    whole = total(windows)
     return msgspec.structs.replace(whole, end_s=now_s, seconds=max(horizon_s, whole.seconds))

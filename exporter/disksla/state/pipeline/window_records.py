@@ -93,8 +93,11 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
             and previous
             and previous.totals is disk_state.totals
         ):  # not updated at this tick, because it was idle
-            since, until = before.assessed_of(disk_state.disk), after.assessed_of(disk_state.disk)
-            window = idle(now_s, until.seconds - since.seconds)
+            until_s, since_s = (
+                each.assessed_of(is_mount=disk_state.disk.is_mount).seconds
+                for each in (after, before)
+            )
+            window = idle(now_s, until_s - since_s)
             judged = msgspec.structs.replace(disk_state, window_verdict=WindowVerdict("idle"))
             records.append(_window_record(judged, judged, window, after))
         else:

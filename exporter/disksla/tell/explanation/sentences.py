@@ -20,13 +20,7 @@ from disksla.tell.explanation.rates_text import (
     seconds_text,
 )
 from disksla.tell.explanation.summary import SlowPart, Summary, SummaryPart
-from disksla.verdict.throttling import (
-    DEEP_SHARE,
-    OF_MACHINE,
-    LimitKind,
-    ThrottleLevel,
-    needed_depth,
-)
+from disksla.verdict.throttling import NEARLY, OF_MACHINE, LimitKind, ThrottleLevel, needed_depth
 
 FAR_BELOW = 0.8
 """Of a limit: a disk whose load was lower in each second was not throttled at it."""
@@ -158,7 +152,7 @@ def _below(how_long: str, part: SummaryPart, limits: Limits) -> str:
     requests = "request" if number == 1 else "requests"
     depth = needed_depth(int(part.bytes_per_second / max(1.0, part.iops)), limits)
     # With fewer in flight than a promise needs, a limiter was seen.
-    is_deep = depth is not None and number >= DEEP_SHARE * depth
+    is_deep = depth is not None and number >= NEARLY * depth
     gave = "gave less" if is_deep else "was limited to less"
     return (
         f"{how_long} the disk {gave} than promised: {_rates(part)}, with"

@@ -107,7 +107,7 @@ def summary_of_slots(
     by_limit: defaultdict[tuple[ThrottleLevel, LimitKind], _Applied] = defaultdict(list)
     for slot in slots:
         for verdict, seconds in zip(VERDICTS, slot.verdict_s, strict=True):
-            if seconds and not (verdict == "unproven" and slot.totals.unknown):
+            if seconds and not (verdict == "unproven" and slot.totals.at_unknown_s):
                 by_verdict[verdict].append((slot, seconds))
         for limit, seconds in zip(LIMIT_KINDS, slot.throttled_s, strict=True):
             if seconds:
@@ -134,7 +134,7 @@ def summary_of_slots(
         load=_mean_load(joined(active), charges) if active else None,
         latency_s=whole.latency_s,
         slow=_slow_part(slots),
-        compared_s=whole.totals.slow_compared,
+        compared_s=whole.totals.slow_compared_s,
         requests=whole.requests,
         others=whole.totals.others,
         end_s=slots[-1].end_s if slots else 0.0,
@@ -147,12 +147,12 @@ def _slow_part(slots: Sequence[Slot]) -> SlowPart | None:
     if not slow:
         return None
     totals = joined(slow).totals
-    is_promise = totals.slow_promise >= totals.slow_usual
-    chosen = [s for s in slow if (s.totals.slow_promise >= s.totals.slow_usual) == is_promise]
+    is_promise = totals.slow_promise_s >= totals.slow_usual_s
+    chosen = [s for s in slow if (s.totals.slow_promise_s >= s.totals.slow_usual_s) == is_promise]
     found = joined(chosen or slow).totals
     requests = max(1.0, found.slow_reads + found.slow_writes)
     return SlowPart(
-        seconds=totals.slow_promise + totals.slow_usual,
+        seconds=totals.slow_promise_s + totals.slow_usual_s,
         than="promise" if is_promise else "usual",
         direction="read" if not found.slow_writes else None if found.slow_reads else "write",
         latency_s=found.slow_took_s / requests,
@@ -183,7 +183,7 @@ def _level(slot: Slot, limit: LimitKind) -> ThrottleLevel:
     """Return the level at which the disk was throttled at a limit in a slot."""
     if limit == "unknown":
         return "unknown"
-    known_s = sum(slot.throttled_s) - slot.totals.unknown
+    known_s = sum(slot.throttled_s) - slot.totals.at_unknown_s
     return "burst" if slot.totals.burst_s > _MOST_SHARE * known_s else "base"
 
 

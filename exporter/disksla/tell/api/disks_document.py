@@ -54,7 +54,9 @@ class CreditsDocument(msgspec.Struct, frozen=True, kw_only=True):
     def describe(self) -> str:
         """Return how many are left, for how long, and after which time they are full."""
         share, lower, upper = map(format_percent, (self.ratio, self.lower_ratio, self.upper_ratio))
-        name, known = f"Burst credits ({self.resource})", f"{share}, between {lower} and {upper}"
+        name, known = f"Burst credits ({self.resource})", share
+        if lower != upper:
+            known += f", between {lower} and {upper}"
         if self.is_shared:
             name, known = f"{name}, shared by all clients", f"at most {upper}"
         parts = [f"{name}: {known}"]

@@ -280,7 +280,7 @@ def _throttled(
     if is_mixed and one_limit and _iops_near(part, one_limit) > _CLOSE * one_limit:
         served += ", at first at its burst rate"
     if part.limiter_window_s is not None:
-        served += f", at intervals of {format_duration(part.limiter_window_s)}"
+        served += f", at intervals of {format_duration(float(f'{part.limiter_window_s:.2g}'))}"
     if limit != "unknown" and read_and_write(limits.rates, limit) == (None, None):
         kind = "bandwidth" if limit == "bandwidth" else "IOPS"
         return (

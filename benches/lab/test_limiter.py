@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.limiter import Limiter, Request
-from lab.model import Meter
-from lab.quantity import Bandwidth, Duration
+from lab.model import Bandwidth, Duration, Meter
 
 KIB = 1024
 WINDOW_S = 0.1

@@ -1,7 +1,6 @@
 from lab.limiter import Request
 from lab.medium import Medium
-from lab.model import Service
-from lab.quantity import Duration
+from lab.model import Duration, Service
 
 
 def a_request(number: int) -> Request:

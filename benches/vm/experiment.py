@@ -16,14 +16,13 @@ from disksla.state.pipeline import Tick
 from disksla.state.pipeline.recording import decode_header, decode_tick, encode
 from lab.experiment import CONFIG, SCENARIO, TICKS, only_devices
 from lab.scenario import drawn_text
-from vm.clocks import Pause
 from vm.daemon import OF_MACHINE, Scrape, of_device, scrape
 from vm.guest import Guest
 from vm.limits import Change, QemuLimits
 from vm.load import clean_up, prepare, run_phases
 from vm.machine import Machine
 from vm.scenario import Disk, Event, Scenario, SharedLimits, all_scenarios, read_scenario
-from vm.trace import own_lines
+from vm.truth import Pause, own_lines
 
 TRACE, RESULTS = "trace.gz", "seen.json"
 _LEAD_S = 1.0

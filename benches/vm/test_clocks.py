@@ -4,17 +4,18 @@ from hypothesis import strategies as st
 
 from disksla.state.pipeline import Tick
 from disksla.verdict.interval import Clocks as TickClocks
-from vm.clocks import (
+from vm.truth import (
     Clocks,
     Count,
     Match,
     Pause,
+    Request,
+    Trace,
     counts_of_guest,
     counts_of_host,
     matched_clocks,
     matches,
 )
-from vm.trace import Request, Trace
 
 PAUSES = (Pause(103.0, 106.0), Pause(108.0, 109.0))
 

@@ -1,4 +1,4 @@
-from vm.trace import Admission, Request, by_disk, own_lines, read_trace
+from vm.truth import Admission, Request, by_disk, own_lines, read_trace
 
 LINES = """\
 7@100.000000:blk_root_attach child 0xc blk 0xb1 bs 0xd1

@@ -46,7 +46,6 @@ from grafana.alert_series import (
     verified,
     volume,
 )
-from grafana.promtool import Alert
 
 MACHINE_PREFIX = "On db1:10056 (m6i.large), all EBS volumes of the instance together"
 PREFIX = "Disk vdb on db1:10056"
@@ -78,16 +77,22 @@ class Case(msgspec.Struct, frozen=True):
     runbook_of: str = HOST["instance"]
     """Daemon whose runbook the alert links to."""
 
-    def alert(self, firing: Firing) -> Alert:
-        """Return the alert with all labels that are not empty, and all annotations."""
+    def alert(self, firing: Firing, host: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Return all labels that are not empty, and all annotations, of the alert on a host."""
         of = {"disk": {**DISK, **IDENTITY}, "machine": {**GROUP, **MACHINE}, "host": HOST}
-        description = firing.description + (ABOUT if self.of == "disk" else "")
-        runbook = f"http://{self.runbook_of}/runbook#{self.name}"
+        texts = {
+            "summary": self.summary,
+            "description": firing.description + (ABOUT if self.of == "disk" else ""),
+            "runbook_url": f"http://{self.runbook_of}/runbook#{self.name}",
+        }
         labels = {**of[self.of], "severity": self.severity, **firing.labels}
-        return Alert(
-            {name: value for name, value in labels.items() if value},
-            {"summary": self.summary, "description": description, "runbook_url": runbook},
-        )
+
+        def renamed(each: Mapping[str, str]) -> dict[str, str]:
+            return {
+                name: text.replace(HOST["instance"], host) for name, text in each.items() if text
+            }
+
+        return renamed(labels), renamed(texts)
 
 
 BELOW = Case(

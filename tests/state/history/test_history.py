@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from disksla.base.units import GIB
 from disksla.promise.configuration import Configuration
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, SamplingSettings, Settings
+from disksla.promise.configuration.settings import DiskEntry, SamplingSettings, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.history.history import MINUTES_KEPT, SECONDS_KEPT, DiskHistory, History
 from disksla.state.history.slot import BLOCK, PackedSlots, RunningTotals, Slot, totals_of, unpack
 from disksla.state.pipeline.advance import advance

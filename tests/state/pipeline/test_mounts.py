@@ -11,7 +11,8 @@ import pytest
 from disksla.base.units import GIB, KIB, MIB, TIB
 from disksla.commands.replay import replay
 from disksla.promise.configuration.custom_terms import SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot
 from disksla.state.pipeline.tick import Tick
 from disksla.state.pipeline.window_records import window_records

@@ -7,7 +7,8 @@ from disksla.kernel.disks.disk import Disk
 from disksla.promise.catalogue.assignment import Assignment
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.promise.configuration.matching import assign
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.disk_state import DiskState
 from disksla.state.pipeline.probe_results import ProbeResult
 from disksla.state.pipeline.restore import PreviousRun, restore_disk, save_disk

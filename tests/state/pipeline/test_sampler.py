@@ -11,13 +11,13 @@ from disksla.base.operating_system.roots import Roots
 from disksla.kernel.disks.nfs_mounts import nfs_disks
 from disksla.kernel.procfs.mountinfo import parse_mountinfo
 from disksla.promise.configuration.configuration import Configuration
-from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.settings import (
+    DevicePattern,
     DiscoverySettings,
     DiskEntry,
-    DiskMatch,
     Settings,
 )
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.advance import advance, advance_in_parts
 from disksla.state.pipeline.sampler import Sampler, read_clocks
 from disksla.state.pipeline.state import State

@@ -17,13 +17,13 @@ from disksla.commands._log_options import add_log_options
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
 from disksla.serve.daemon import Daemon, WebOptions
 from disksla.serve.http_server.access import AccessControl
-from disksla.serve.http_server.classes import MOST_SCRAPES
 from disksla.serve.http_server.listen import (
     DEFAULT_LISTEN_ADDRESS,
     Listen,
     ListenAddress,
     parse_listen_address,
 )
+from disksla.serve.http_server.turns import MOST_SCRAPES
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 

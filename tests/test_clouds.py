@@ -10,11 +10,11 @@ import jinja2
 import pytest
 import yaml
 
-from disksla.base.schema.yaml_file import parse_record
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.configuration.matching import assign
 from disksla.promise.configuration.settings import Settings
-from disksla.promise.configuration.terms_file import TermsContent, TermsFile
+from disksla.promise.configuration.terms_file import TermsFile
+from support.machine_facts import terms_file
 from support.simulated_host import a_disk
 
 CLOUDS = Path(__file__).resolve().parent.parent / "docs" / "clouds"
@@ -91,9 +91,9 @@ def blocks(language: str) -> list[Any]:
 
 def terms_of(text: str, page: str) -> TermsFile:
     """Return what a terms file says, whose disks have the limits of their type."""
-    file = parse_record(text.encode(), page, TermsContent, {}).to_file(page, CATALOG, 0.0)
-    assert file.entries
-    for entry in file.entries:
+    file = terms_file(text, page)
+    assert file.disks
+    for _, entry in file.entries():
         disk = a_disk(volume=entry.match.volume)
         assignment = assign(disk, Settings(), CATALOG, (file,))
         has_limits = assignment.limits.budget is not None
@@ -146,9 +146,9 @@ def test_terms_files_are_valid(page: str, text: str) -> None:
     rendered = environment.from_string(copy["content"]).render(ANSWERS[page])
     file = terms_of(rendered, page)
     answer = ANSWERS[page]["found"]
-    assert len(file.entries) == (1 if page == "openstack" else len(*answer.values()))
+    assert len(file.disks) == (1 if page == "openstack" else len(*answer.values()))
     if page == "azure":
-        assert [entry.iops for entry in file.entries] == [None, 20000.0]
+        assert [entry.iops for _, entry in file.entries()] == [None, 20000.0]
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -10,7 +10,8 @@ import msgspec
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.state import State, to_look_at
 from disksla.state.pipeline.tick import Tick

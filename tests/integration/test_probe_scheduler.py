@@ -16,8 +16,8 @@ from disksla.base.operating_system.scheduler import JobTimes, Scheduler
 from disksla.kernel.disks.inventory import read_disks
 from disksla.measure.probes.probe_scheduler import ProbeScheduler
 from disksla.promise.configuration import Configuration
-from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.settings import (
+    DevicePattern,
     DiscoverySettings,
     ProbeEntry,
     Settings,

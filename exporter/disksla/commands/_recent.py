@@ -28,6 +28,7 @@ from disksla.tell.explanation import (
     headline,
     present_condition,
     watched_period,
+    without_terms,
 )
 from disksla.tell.explanation.machine_limit import limits_over, machine_limit
 
@@ -175,6 +176,8 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
     disks = sorted(
         recent.disks.values(), key=lambda disk: (-disk.bad_s, places.get(disk.device, len(places)))
     )
+    if step := without_terms(disk.terms_source for disk in disks):
+        console.print(f"{step}\n")
     conditions = {disk.device: disk.conditions() for disk in disks}
     console.print(headline(conditions, recent.period), style="bold")
     for disk in disks:

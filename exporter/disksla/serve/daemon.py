@@ -37,7 +37,7 @@ from disksla.promise.configuration.settings_file import (
     terms_directories,
     with_terms_files,
 )
-from disksla.promise.configuration.terms_directory import TermsDirectories
+from disksla.promise.configuration.terms_directory import TermsDirectories, TermsTrouble
 from disksla.serve.http_server.access import AccessControl
 from disksla.serve.http_server.classes import MOST_SCRAPES
 from disksla.serve.http_server.listen import Listen, ListenAddress
@@ -111,7 +111,7 @@ class Daemon:
         self._terms = TermsDirectories(terms_directories(config_file, settings))
         self._terms.read(at_once=True)
         self._log_terms_problems(())
-        configuration = with_terms_files(configuration, self._terms.files(configuration.catalog))
+        configuration = with_terms_files(configuration, self._terms.files())
         self._configuration = configuration
         self._build_info = read_build_info()
         self._reload_lock = threading.Lock()
@@ -311,7 +311,7 @@ class Daemon:
     def read_terms(self) -> None:
         """Read the terms files that changed, and post what they say to the sampler."""
         with self._reload_lock:
-            before = self._terms.problems
+            before = self._terms.troubles
             is_changed = self._terms.read()
             if self._terms.has_unread():
                 time.sleep(TERMS_SETTLED_S)
@@ -322,16 +322,18 @@ class Daemon:
                 log.info("terms files read", extra=fields(files=count))
             self._log_terms_problems(before)
 
-    def _log_terms_problems(self, before: tuple[str, ...]) -> None:
-        for problem in self._terms.problems:
-            if problem not in before:
-                log.warning("terms file ignored", extra=fields(err=problem))
-        if before and not self._terms.problems:
+    def _log_terms_problems(self, before: tuple[TermsTrouble, ...]) -> None:
+        for trouble in self._terms.troubles:
+            if trouble not in before:
+                is_file = trouble.reason == "invalid"
+                message = "terms file ignored" if is_file else "terms entries ignored"
+                log.warning(message, extra=fields(err=trouble.text))
+        if before and not self._terms.troubles:
             log.info("terms files valid again")
 
     def _post(self, configuration: Configuration) -> None:
         """Post a configuration, with what the terms files say, to the sampler."""
-        files = self._terms.files(configuration.catalog)
+        files = self._terms.files()
         self._configuration = with_terms_files(configuration, files)
         self._sampler.post(self._configuration)
 

@@ -12,16 +12,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from disksla.base.schema.yaml_file import parse_record
 from disksla.clouds.detection import encode_terms_file, terms_file
 from disksla.clouds.detection.aws import detect_aws
 from disksla.clouds.detection.azure import detect_azure
 from disksla.clouds.detection.findings import Detected
-from disksla.promise.configuration.terms_file import TermsContent
 from support.cloud_documents import AZURE, CLOUDS, NOW, Path, run
 from support.examples import some
 from support.exchanges import answered, reply
-from support.simulated_host import CATALOG
+from support.machine_facts import terms_file as read_file
 
 MISSING = object()
 ODD: tuple[Any, ...] = (
@@ -69,7 +67,7 @@ def mutated(document: Any, path: Path, value: Any) -> Any:
 def entries(detected: Detected) -> dict[str, Any]:
     """Return what the daemon reads of each disk."""
     data = encode_terms_file(terms_file(detected, None, NOW))
-    parse_record(data, "t.json", TermsContent, {}).to_file("t.json", CATALOG, 0.0)
+    read_file(data.decode())
     disks = json.loads(data)["disks"]
     return {next(iter(disk["match"].values())): disk for disk in disks}
 

@@ -9,7 +9,8 @@ from disksla.base.units import MIB
 from disksla.measure.probes.probe_plan import ProbePlan, plan_probe
 from disksla.measure.probes.skip import OBSERVATION_S, SnapshotPair, observation_s, skip_reasons
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, ProbeEntry, Settings
+from disksla.promise.configuration.settings import DiskEntry, ProbeEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.probe_results import SKIP_REASONS, ProbeTotals, SkipReason
 from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot
 from disksla.verdict.credits.account import CreditLevel

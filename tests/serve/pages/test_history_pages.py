@@ -13,21 +13,21 @@ from disksla.promise.catalogue import NO_LIMITS, Limits, Rates
 from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
 from disksla.serve.pages.charts import ChartPeriod, period_until, verdict_strip
-from disksla.serve.pages.disk_card import disk_card, machine_note
+from disksla.serve.pages.disk_card import disk_card
 from disksla.serve.pages.disk_charts import history_charts
 from disksla.serve.pages.disk_page import disk_page
 from disksla.serve.pages.page import Frame
 from disksla.serve.pages.runbook import runbook_page
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history.history import History
-from disksla.state.history.packed_slots import PackedSlots
-from disksla.state.history.slot import RunningTotals, Slot, columns_of, joined
+from disksla.state.history.slot import PackedSlots, RunningTotals, Slot, columns_of, joined
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.tell.api.disks_document import DisksDocument, disks_document
 from disksla.tell.explanation.past import HistoryView
 from disksla.tell.explanation.sentences import MachineLimit
+from disksla.tell.page import html_of
 from disksla.verdict.throttling import VERDICTS
 from support.examples import scaled
 from support.html_page import HtmlPage
@@ -219,11 +219,12 @@ def test_card_answers_in_a_sentence(name: str, sentence: str) -> None:
     snapshot, past = lived(name)
     [disk] = snapshot.disks
     slots = past.seconds(disk)
-    first = re.search("<p>(.*?)</p>", disk_card(disk, past, slots))
+    card = html_of([disk_card(disk, past, slots)])
+    first = re.search("<p>(.*?)</p>", card)
     assert first is not None
     assert sentence in first[1]
     assert (joined(slots).bad_s > 1) == (name != "idle")
-    assert 'href="/disk?name=' in disk_card(disk, past, slots)
+    assert 'href="/disk?name=' in card
 
 
 def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
@@ -251,10 +252,11 @@ def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
 
 def test_credits_are_shown_with_their_bounds_and_the_time_to_empty() -> None:
     disk = disk_view(limits=BURST_LIMITS)
-    card = disk_card(disk, HistoryView(), [])
+    card = html_of([disk_card(disk, HistoryView(), [])])
     assert "Burst credits (iops): 31.2 %, between 15.6 % and 50 %; empty in" in card
     full = msgspec.structs.replace(IOPS_CREDITS, exhaustion_s=float("inf"))
-    assert "empty in" not in disk_card(changed(disk, credits=(full,)), HistoryView(), [])
+    endless = changed(disk, credits=(full,))
+    assert "empty in" not in html_of([disk_card(endless, HistoryView(), [])])
 
 
 def test_disk_that_is_new_under_an_old_name_has_no_past() -> None:
@@ -306,14 +308,12 @@ def test_page_of_a_disk_has_the_hour_by_minutes() -> None:
 
 def test_machine_is_named_on_the_page_of_a_disk() -> None:
     shared = group_view().shared
-    note = machine_note(MachineLimit(shared, {}))
-    assert "The disk shares limits of the machine: m5.large: 3600 IOPS" in note
     snapshot = view(disk_view())
     page = disk_page(
         snapshot, "vdb", HistoryView(machine_limit=lambda *_: MachineLimit(shared, {})), FRAME
     )
     assert page is not None
-    assert note in page
+    assert "<p>The disk shares limits of the machine: m5.large: 3600 IOPS" in page
 
 
 def test_document_has_what_commands_need() -> None:
@@ -414,10 +414,7 @@ def test_who_used_a_throttled_disk_is_on_both_pages_and_names_are_escaped() -> N
     found = (Consumption(DEVICE, "<b>.service", "rsync", requests=9.0),)
     used = disk.consumers.plus((at_s - 5.0, at_s), found, is_throttled=True, may_be_named=None)
     snapshot = changed(throttled, disks=(changed(disk, consumers=used),))
-    said = (
-        "In the 5 s in which it was throttled, 100 % of its requests came from"
-        " &lt;b&gt;.service (rsync)."
-    )
+    said = "While it was throttled, 100 % of its requests came from &lt;b&gt;.service (rsync)."
     assert said in status_page(snapshot, ABOUT, past, FRAME)
     assert said in (disk_page(snapshot, DEVICE, past, FRAME) or "")
 
@@ -474,7 +471,7 @@ def test_claim_is_named_on_the_card_and_on_the_page() -> None:
     before = disk_view()
     claimed = msgspec.structs.replace(before.disk, claim="data-pg-0", namespace="db")
     disk = changed(before, disk=claimed)
-    assert "claim db/data-pg-0</small>" in disk_card(disk, HistoryView(), [])
+    assert "claim db/data-pg-0</small>" in html_of([disk_card(disk, HistoryView(), [])])
     page = disk_page(view(disk), before.disk.name, HistoryView(), FRAME)
     assert page is not None
     assert "<dt>Claim</dt><dd>db/data-pg-0</dd>" in page

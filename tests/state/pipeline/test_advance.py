@@ -13,14 +13,14 @@ from disksla.base.units import GIB, KIB
 from disksla.kernel.procfs.iowait import HostWait
 from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
-from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.settings import (
+    DevicePattern,
     DiscoverySettings,
     DiskEntry,
-    DiskMatch,
     ProbeEntry,
     Settings,
 )
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.state.pipeline.snapshot import DiskSnapshot, SamplerStats, Snapshot
 from disksla.state.pipeline.state import State, needs_host_wait, needs_inflight

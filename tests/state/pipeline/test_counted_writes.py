@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.counted_writes import DataWrites
 from disksla.state.pipeline.disk_state import DiskState
 from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot

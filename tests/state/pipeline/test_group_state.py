@@ -12,14 +12,14 @@ from disksla.kernel.disks.disk import Disk
 from disksla.promise.catalogue.machine import MachineChoice, find_machine
 from disksla.promise.catalogue.machine_tables import load_machine_rules, read_table
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
-from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.settings import (
+    DevicePattern,
     DiscoverySettings,
     DiskEntry,
-    DiskMatch,
     MachineSettings,
     Settings,
 )
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.restore import PreviousRun
 from disksla.state.pipeline.snapshot import GroupSnapshot, Snapshot
 from disksla.state.pipeline.state import State, needs_host_wait, to_saved_state

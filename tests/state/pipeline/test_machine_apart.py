@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from disksla.promise.configuration import Configuration, Settings
 from disksla.promise.configuration.custom_terms import SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, MachineSettings
+from disksla.promise.configuration.settings import DiskEntry, MachineSettings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.state import State
 from disksla.state.pipeline.tick import Tick

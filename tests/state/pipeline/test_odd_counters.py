@@ -7,7 +7,8 @@ import pytest
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.procfs.diskstats import parse_line
 from disksla.promise.configuration.custom_terms import SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot
 from disksla.verdict.throttling import VERDICTS
 from support.simulated_host import Machine, a_disk

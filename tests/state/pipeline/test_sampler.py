@@ -11,13 +11,13 @@ from disksla.base.operating_system.roots import Roots
 from disksla.kernel.disks.nfs_mounts import nfs_disks
 from disksla.kernel.procfs.mountinfo import parse_mountinfo
 from disksla.promise.configuration.configuration import Configuration
-from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.settings import (
+    DevicePattern,
     DiscoverySettings,
     DiskEntry,
-    DiskMatch,
     Settings,
 )
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.advance import advance, advance_in_parts
 from disksla.state.pipeline.sampler import Sampler, read_clocks
 from disksla.state.pipeline.state import State
@@ -87,7 +87,7 @@ def test_tick_is_judged_in_parts_before_the_next_is_taken(paths: Roots) -> None:
     sampler.run_for(WITHIN_S)
     states = list(accumulate(ticks, advance, initial=BEFORE))
     assert sampler.state == states[-1]
-    assert len(list(advance_in_parts(states[-2], ticks[-1]))) == len(disks) + 1
+    assert len(list(advance_in_parts(states[-2], ticks[-1]))) == len(disks)
 
 
 def test_disk_at_which_requests_wait_is_looked_at_closer(paths: Roots) -> None:

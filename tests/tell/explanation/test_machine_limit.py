@@ -4,7 +4,8 @@ from disksla.commands._recent import FollowedStates, from_recording
 from disksla.promise.catalogue.machine import MachineChoice, find_machine
 from disksla.promise.catalogue.machine_tables import load_machine_rules, read_table
 from disksla.promise.configuration.custom_terms import SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, MachineSettings, Settings
+from disksla.promise.configuration.settings import DiskEntry, MachineSettings, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.history import History
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State

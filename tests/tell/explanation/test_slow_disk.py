@@ -1,15 +1,21 @@
 """A slow disk without a limiter: pages, documents and recordings call it slow."""
 
+import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+
+import pytest
 
 from disksla.commands._recent import FollowedStates, from_recording
-from disksla.promise.configuration import Configuration
+from disksla.commands.cli import main
+from disksla.promise.configuration import Configuration, ConfigurationText
 from disksla.promise.configuration.custom_terms import SumTerms
 from disksla.serve.pages.page import Frame
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history import History
 from disksla.state.pipeline.advance import advance
+from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.tell.api.disks_document import disks_document
@@ -60,6 +66,17 @@ def test_document_calls_it_slow() -> None:
     assert disk.last_minute[-3] == disk.charts.verdicts[-1] == "slow"
     whole_s = sum(disk.verdict_seconds.values())
     assert abs(sum(disk.conditions().values()) - whole_s) < 0.001
+
+
+def test_replay_calls_it_slow(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    scenario = replace(SCENARIOS["unlimited-slow"], terms=PROMISING)
+    terms = "{budget: sum, iops: 1000, latency: 1ms}"
+    text = f"disks: [{{match: {{device: {DEVICE}}}, terms: {terms}}}]"
+    header = RecordingHeader(FORMAT, 0.1, "6.1.0", "1", configuration=ConfigurationText(text))
+    file = tmp_path / "ticks.jsonl"
+    file.write_bytes(encode(header) + b"".join(map(encode, run(scenario).ticks)))
+    assert main(["replay", str(file)]) == 0
+    assert re.search(r"\d+% slow", capsys.readouterr().out)
 
 
 def test_recording_calls_it_slow() -> None:

@@ -28,6 +28,8 @@ _MOST_FULL = 1.1
 _FIVE_MINUTES_S = 290.0
 """At least: the verdicts on the last seconds may be missing."""
 _MAX_NAMED = 8
+_PROBLEMS = tuple(reversed(CONDITIONS[CONDITIONS.index("unknown_limit") :]))
+"""The worst first."""
 
 ConditionSeconds = Mapping[Condition, float]
 
@@ -124,10 +126,11 @@ def watched_period(disks: Iterable[ConditionSeconds]) -> str:
 
 def headline(disks: Mapping[str, ConditionSeconds], period: str) -> str:
     """Return which disks had which problem in a period, the worst problems first."""
+    problems = {name: problems_of(each) for name, each in disks.items()}
     by_problem = {
         problem: names
-        for problem in reversed(CONDITIONS[CONDITIONS.index("unknown_limit") :])
-        if (names := [name for name, each in disks.items() if _has(each, problem)])
+        for problem in _PROBLEMS
+        if (names := [name for name, each in problems.items() if problem in each])
     }
     if not by_problem:
         return f"No problem was seen in {period}."
@@ -139,11 +142,14 @@ def headline(disks: Mapping[str, ConditionSeconds], period: str) -> str:
     return " ".join([f"{of_disks} a problem in {period}.", *causes])
 
 
-def _has(seconds: ConditionSeconds, problem: Condition) -> bool:
-    """Return whether a disk had a problem long enough; a stall is never too short."""
-    return is_said(seconds[problem], sum(seconds.values())) or (
-        problem == "stalled" and seconds[problem] > 0
-    )
+def problems_of(seconds: ConditionSeconds) -> list[Condition]:
+    """Return the problems that lasted long enough, the worst first; to hang is never too short."""
+    whole_s = sum(seconds.values())
+    return [
+        problem
+        for problem in _PROBLEMS
+        if is_said(seconds[problem], whole_s) or (problem == "stalled" and seconds[problem] > 0)
+    ]
 
 
 def _named(names: Sequence[str]) -> str:

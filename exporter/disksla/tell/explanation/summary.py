@@ -40,6 +40,8 @@ class SummaryPart(NamedTuple):
     load: float | None = None
     """Load of the promise at least, and at most; None without a promise."""
     most_load: float | None = None
+    last_s: float = 0.0
+    """Monotonic end of the last slot in which it applied."""
 
 
 class SlowPart(NamedTuple):
@@ -53,6 +55,8 @@ class SlowPart(NamedTuple):
     """Mean time of those requests,"""
     expected_s: float
     """and what it would have been as promised, or as usual."""
+    last_s: float = 0.0
+    """Monotonic end of the last slot in which it was."""
 
 
 class Summary(NamedTuple):
@@ -78,6 +82,8 @@ class Summary(NamedTuple):
     """Reads and writes completed, as the kernel counts."""
     others: float = 0.0
     """Operations of an NFS mount that are neither reads nor writes."""
+    end_s: float = 0.0
+    """Monotonic end of the last slot."""
     unknown_rates: Sequence[SummaryPart] = ()
     """What it did while it was throttled at an unknown limit, each rate apart."""
 
@@ -131,6 +137,7 @@ def summary_of_slots(
         compared_s=whole.totals.slow_compared_s,
         requests=whole.requests,
         others=whole.totals.others,
+        end_s=slots[-1].end_s if slots else 0.0,
     )
 
 
@@ -150,6 +157,7 @@ def _slow_part(slots: Sequence[Slot]) -> SlowPart | None:
         direction="read" if not found.slow_writes else None if found.slow_reads else "write",
         latency_s=found.slow_took_s / requests,
         expected_s=found.slow_expected_s / requests,
+        last_s=slow[-1].end_s,
     )
 
 
@@ -226,6 +234,7 @@ def _of_slots(applied: _Applied, charges: tuple[Charge, ...]) -> SummaryPart:
         most_iops=whole.iops,
         load=_mean_load(whole, charges),
         most_load=_work(whole, whole.totals.most_writes).load(charges, whole.seconds),
+        last_s=applied[-1][0].end_s,
     )
 
 

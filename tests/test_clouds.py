@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import hcl2
 import jinja2
 import pytest
 import yaml
@@ -122,6 +121,8 @@ def test_commands_are_valid_shell(page: str, text: str) -> None:
 @pytest.mark.nightly  # its parser takes half a second for a page, and the pages seldom change
 @pytest.mark.parametrize(("page", "text"), blocks("hcl"))
 def test_terraform_is_valid(page: str, text: str) -> None:
+    import hcl2  # noqa: PLC0415 - takes a quarter of a second
+
     (locals_,) = hcl2.loads(text)["locals"]
     assert "provider" in locals_["terms"], page
     keys = re.findall(r"^ {6}(\w+) +=", text, re.MULTILINE)

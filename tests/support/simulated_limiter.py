@@ -298,7 +298,7 @@ class _Truth:
             throttled = limiter.level.count > 0
             if limiter.is_leaky:
                 throttled = parts[2] > self._window_s / 2
-            levels = tuple(state.tokens for state in limiter.buckets)
+            levels = tuple(state.base.tokens for state in limiter.buckets)
         throttled_at, limit = limiter.throttled_by() if limiter and throttled else (None, None)
         self.windows.append(
             Window(

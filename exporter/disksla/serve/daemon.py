@@ -50,9 +50,8 @@ from disksla.state.history import History
 from disksla.state.pipeline import (
     PreviousRun,
     Snapshot,
+    State,
     Tick,
-    initial_state,
-    take_snapshot,
     to_read_often,
     to_saved_state,
 )
@@ -123,7 +122,7 @@ class Daemon:
         self._reports.read()
 
         # Sampling: a thread takes a tick every 100 ms and advances the state.
-        state = initial_state(configuration, self._previous_run())
+        state = State(configuration, self._previous_run())
         self._sampler = Sampler(roots, state)
         self._history = History()
         self._state_before = state
@@ -257,8 +256,7 @@ class Daemon:
 
     def snapshot(self) -> Snapshot:
         """Return the snapshot of the present state, with the health of every part."""
-        snapshot = take_snapshot(self._sampler.state).with_health(self._health())
-        return snapshot.with_terms_failures(self._terms.failures)
+        return Snapshot(self._sampler.state, self._health(), self._terms.failures)
 
     def past(self) -> HistoryView:
         """Return what each disk did lately, and the limits of the machine over a disk."""

@@ -17,6 +17,7 @@ from disksla.clouds.detection.aws import detect_aws
 from disksla.clouds.detection.azure import detect_azure
 from disksla.clouds.detection.findings import Detected
 from support.cloud_documents import AZURE, CLOUDS, NOW, Path, run
+from support.examples import some
 from support.exchanges import answered, reply
 from support.machine_facts import terms_file as read_file
 
@@ -91,8 +92,8 @@ def test_an_odd_field_costs_no_other_disk_and_is_said(name: str) -> None:
     before = entries(usual)
     assert len(before) == {"kubernetes": 2, "oracle": 0}.get(name, 3)
     for document, content in cloud.documents.items():
-        for path in paths(content):
-            for value in ODD:
+        for number, path in enumerate(paths(content)):
+            for value in some(ODD, number):
                 where = f"{document} {path} = {'missing' if value is MISSING else value!r}"
                 documents = {**cloud.documents, document: mutated(content, path, value)}
                 found = run(cloud, documents)

@@ -15,7 +15,7 @@ from disksla.promise.configuration.terms_file import TermsFile
 from disksla.promise.disk_entry import DiskMatch
 from disksla.promise.terms_file import PersistentVolume
 from disksla.state.pipeline.advance import configure
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from support.simulated_host import CATALOG, Machine, a_disk
 
 HANDLE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/pvc-1"
@@ -124,7 +124,7 @@ def test_class_of_a_volume_gives_its_terms() -> None:
     disk = a_disk(volume_handle_hash=handle_hash(HANDLE), csi_driver="disk.csi.azure.com")
     machine = Machine(disk, settings=settings)
     assert find_terms(disk, settings, ()) is None
-    (before,) = take_snapshot(machine.state).disks
+    (before,) = Snapshot(machine.state).disks
     assert before.assignment.source == "none"
     for files, terms, claim in (
         ((FILE,), "azure.premium-ssd", "data-pg-0"),
@@ -133,5 +133,5 @@ def test_class_of_a_volume_gives_its_terms() -> None:
         configuration = Configuration(settings, CATALOG, terms_files=files)
         matched = match_disks(configuration, machine.state.inventory)
         machine.state = configure(machine.state, matched, machine.state.clocks)
-        (after,) = take_snapshot(machine.state).disks
+        (after,) = Snapshot(machine.state).disks
         assert (after.assignment.terms, after.disk.claim) == (terms, claim)

@@ -21,7 +21,7 @@ _CREDENTIALS = (
 _LEAST_THROTTLED_S = 10.0
 """Below this, a share of agreement says nothing."""
 _LEAST_AGREEMENT = 0.8
-_RECORD = "disksla record --duration 60s FILE   # under that load; report it as a bug"
+_RECORD = "disksla record --for 60s FILE   # under that load; report it as a bug"
 _AGAIN = "wait for the next attempt, or run disksla detect"
 _FIXES = {
     "unreachable": "allow the address in the firewall or sandbox; of a container, set the hop"

@@ -20,7 +20,7 @@ SOCKETS = {
     "kernel/performance_events/opened.py": "connects to the Unix socket of that helper",
     "base/operating_system/unix_socket.py": "binds Unix sockets of daemon and helper",
     "base/operating_system/systemd.py": "notifies systemd, uses sockets that it passes",
-    "serve/http_server/acceptor.py": "accepts connections",
+    "serve/http_server/connection.py": "accepts connections",
     "serve/http_server/listen.py": "binds the listen addresses",
     "serve/http_server/server.py": "serves the bound sockets",
 }

@@ -32,7 +32,7 @@ REASON = missing()
 pytestmark = [pytest.mark.skipif(REASON is not None, reason=str(REASON)), pytest.mark.alone]
 
 COMMITTED = [OUT / "prometheus_rules.yaml", OUT / "prometheus_alerts.yaml"]
-FASTER, INTERVAL, SETTLED_S, PATIENCE_S = 30, "2s", 90, 90
+FASTER, INTERVAL, SETTLED_S, PATIENCE_S = 30, "2s", 60, 200
 NUMBER = re.compile(r"-?\d[\d.]*[^\s,:]*")
 EXPRESSIONS = [pytest.param(each, id=each.name.replace(" ", "-")) for each in expressions()]
 Series = frozenset[tuple[str, str]]

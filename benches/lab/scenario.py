@@ -7,8 +7,7 @@ import msgspec
 import yaml
 
 from disksla.verdict.throttling import LimitKind
-from lab.model import DiskModel, Meter
-from lab.quantity import Duration, decode
+from lab.model import DiskModel, Duration, Meter, decode
 from lab.template import filled
 
 HERE = Path(__file__).parent / "scenarios"

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from lab.advise import all_loads, read_loads
-from lab.quantity import decode
+from lab.model import decode
 from lab.scenario import Scenario
 
 

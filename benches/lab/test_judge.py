@@ -7,8 +7,8 @@ from disksla.state.pipeline.window_records import WindowRecord
 from disksla.verdict.credits.account import CreditLevel
 from lab.judge import SETTLED_S, Facts, judge
 from lab.long import disagreements, phase_problems, seen_truth, spans_of
+from lab.model import Duration
 from lab.negatives import Negative
-from lab.quantity import Duration
 from lab.requirements import unmet_requirements
 from lab.scenario import Expectation, Recorders, Throttled
 from lab.truth import Window

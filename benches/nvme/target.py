@@ -16,8 +16,7 @@ from itertools import count
 from typing import NamedTuple, TypeVar
 
 from lab.limiter import Request
-from lab.model import Meter, Service
-from lab.quantity import Duration
+from lab.model import Duration, Meter, Service
 from nvme import identify
 from nvme.page import EBS, page
 from nvme.protocol import (

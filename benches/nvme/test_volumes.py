@@ -3,8 +3,7 @@
 import pytest
 
 from lab.limiter import Request
-from lab.model import Meter, Service
-from lab.quantity import Bandwidth, Duration
+from lab.model import Bandwidth, Duration, Meter, Service
 from nvme.page import LIMITS, Limit
 from nvme.volumes import Volumes
 

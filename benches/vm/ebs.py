@@ -21,19 +21,15 @@ from typing import NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from lab.model import Meter
+from lab.model import Bandwidth, Duration, Meter
 from lab.options import start, write
-from lab.quantity import Bandwidth, Duration
 from lab.scenario import SEED
 from nvme.page import EBS, INSTANCE_STORE, Limit
 from nvme.target import INSTANCE_STORE_MODEL, Served, Target, serving
 from support.waiting import eventually
-from vm import build
-from vm.checks import is_skipped, report
-from vm.experiment import PACKAGE
+from vm.checks import NETWORK, NETWORK_FILE, is_skipped, new_machine, report
+from vm.experiment import clean_up, prepare
 from vm.guest import Guest
-from vm.load import clean_up, prepare
-from vm.machine import booted
 from vm.scenario import Phase
 
 _GIB = 2**30
@@ -47,7 +43,6 @@ _QEMU_SERIAL = "vol0123456789abcdef3"
 _ADDRESS = "10.0.2.100"
 _PORT = 4420
 _RELAY = Path(__file__).with_name("relay.py")
-_NETWORKD = "[Match]\nName=en*\n[Network]\nDHCP=ipv4\n"
 _UNIT = "disksla-ebs"
 _CONTINUOUSLY = Duration(0)
 _LOAD_S = 15
@@ -308,17 +303,7 @@ def _permissions(ebs: _Ebs) -> Iterator[str]:
         yield f"{_OTHER.model} was asked for its page"
 
 
-def _install(guest: Guest, package: Path) -> None:
-    """Install the package, a network, and switch the helper on."""
-    guest.write("/etc/systemd/network/all.network", _NETWORKD)
-    guest.run(
-        f"systemctl start systemd-networkd; cd /root; modprobe nvme-tcp;"
-        f"head -c {package.stat().st_size} {PACKAGE} >package.deb; dpkg --install package.deb"
-    )
-    guest.run(f"systemctl enable --now {_UNIT}")
-
-
-def check(random: Random, image: Path, package: Path) -> Iterator[tuple[str, list[str]]]:
+def check(random: Random) -> Iterator[tuple[str, list[str]]]:
     """Boot a machine; yield each step with what differed."""
     with ExitStack() as undo:
         directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-vm-")))
@@ -334,8 +319,10 @@ def check(random: Random, image: Path, package: Path) -> Iterator[tuple[str, lis
             *("-drive", f"file={file},format=raw,if=none,id=disk"),
             *("-device", f"nvme,drive=disk,serial={_QEMU_SERIAL}"),
         ]
-        machine = undo.enter_context(booted(image, package, directory, options))
-        _install(machine.guest, package)
+        prepare = f"printf '{NETWORK}' >{NETWORK_FILE}; systemctl start systemd-networkd"
+        prepare += "; modprobe nvme-tcp"
+        machine = undo.enter_context(new_machine(directory, options, prepare=prepare))
+        machine.guest.run(f"systemctl enable --now {_UNIT}")
         ebs = _Ebs(machine.guest, target)
         for served in _SERVED:
             ebs.attach(served)
@@ -365,7 +352,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seed = int(given[0]) if given else SEED
     if is_skipped("ebs"):
         return 0
-    return report(check(Random(f"{seed} ebs"), build.image(), build.package()))
+    return report(check(Random(f"{seed} ebs")))
 
 
 if __name__ == "__main__":

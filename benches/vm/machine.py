@@ -8,8 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from vm.channel import Channel
-from vm.guest import Guest
+from vm.guest import Channel, Guest
 from vm.limits import QemuLimits
 
 QEMU = "qemu-system-x86_64"
@@ -18,7 +17,7 @@ EVENTS = (
     *("blk_root_attach", "blk_co_preadv", "blk_co_pwritev"),
     *("bdrv_co_preadv_part", "bdrv_co_pwritev_part"),
 )
-"""Events of QEMU's trace; vm/trace.py says what they mean."""
+"""Events of QEMU's trace; vm/truth.py says what they mean."""
 _BOOT_S = 240.0
 _UNPLUG_S = 60.0
 _END_S = 10.0

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from lab import scenario as lab
-from lab.quantity import Duration
+from lab.model import Duration
 from lab.scenario import SEED
 from vm.limits import QemuLimits
 

@@ -14,7 +14,7 @@ from lab.verdict import Verdict
 from vm.__main__ import main
 from vm.experiment import RESULTS, TRACE, Results
 from vm.limits import Admitted, bucket_size, levels_at
-from vm.trace import read_trace
+from vm.truth import read_trace
 from vm.verdict import verdicts_on
 
 HERE = Path(__file__).parent / "recordings"

@@ -144,7 +144,7 @@ def test_machine_that_would_throttle_first(capsys: Captured) -> None:
     arguments = ("--terms", "vk.high-iops", "--size", "100GiB")
     assert advise("machine-two-busy", *arguments) == 1
     out = text(capsys)
-    assert "2 all disks of the machine" in out
+    assert "limit over all disks of the machine" in out
     assert "The machine would throttle for" in out
     assert advise("machine-two-busy", *arguments, "--json") == 1
     [group] = document(capsys)["machine"]

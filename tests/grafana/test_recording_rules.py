@@ -19,8 +19,9 @@ from grafana.alert_series import (
 from grafana.promtool import (
     ALERTS,
     RECORDING_RULES,
-    ExpectedSamples,
+    Expected,
     RuleTest,
+    expect_samples,
     needs_promtool,
     run_rule_tests,
 )
@@ -53,17 +54,17 @@ def renamed(given: Input, host: str = "db1", device: str = "vdb", terms: str = T
     }
 
 
-def disk_sample(record: str, value: float, at: str = AT, **labels: str) -> ExpectedSamples:
+def disk_sample(record: str, value: float, at: str = AT, **labels: str) -> Expected:
     name = "" if is_computed(record) else record
-    return ExpectedSamples(record, at, {series(name, {**DISK, **labels}): value})
+    return expect_samples(record, at, {series(name, {**DISK, **labels}): value})
 
 
-def no_samples(record: str, at: str = AT) -> ExpectedSamples:
-    return ExpectedSamples(record, at, {})
+def no_samples(record: str, at: str = AT) -> Expected:
+    return expect_samples(record, at, {})
 
 
-def of_terms(record: str, value: float, at: str = AT, **labels: str) -> ExpectedSamples:
-    return ExpectedSamples(record, at, {series(record, terms_labels(**labels)): value})
+def of_terms(record: str, value: float, at: str = AT, **labels: str) -> Expected:
+    return expect_samples(record, at, {series(record, terms_labels(**labels)): value})
 
 
 def terms_labels(terms: str = TERMS, **labels: str) -> dict[str, str]:
@@ -93,14 +94,14 @@ def shares_are_of_assessed_seconds() -> list[RuleTest]:
     shares = {"idle": 0.5, "throttled": 0.375, "below": 0.125, "met": 0}
     of_verdict = f"provider_terms_verdict:{SHARE}"
     expected = [
-        ExpectedSamples(
+        expect_samples(
             f'{of_verdict}{{verdict="{verdict}"}}',
             AT,
             {series(of_verdict, terms_labels(verdict=verdict)): value},
         )
         for verdict, value in shares.items()
     ]
-    expected.append(ExpectedSamples(f"sum({of_verdict})", AT, {"{}": 1}))
+    expected.append(expect_samples(f"sum({of_verdict})", AT, {"{}": 1}))
     return [RuleTest(scraped, expected)]
 
 
@@ -141,7 +142,7 @@ def state_is_the_worst_of_five_minutes() -> list[RuleTest]:
     return [
         RuleTest(
             scraped,
-            [ExpectedSamples("round(instance_device:disksla_state:worst5m, 0.001)", AT, states)],
+            [expect_samples("round(instance_device:disksla_state:worst5m, 0.001)", AT, states)],
         )
     ]
 
@@ -199,7 +200,7 @@ def time_throttled_by_the_machine_is_not_tested() -> list[RuleTest]:
     ratios = {host: ratio for host, (_, ratio, _) in hosts.items() if ratio is not None}
     tested = {host: seconds for host, (_, _, seconds) in hosts.items()}
     expected = [
-        ExpectedSamples(f"{compliance(window, level)} + 0", at, samples)
+        expect_samples(f"{compliance(window, level)} + 0", at, samples)
         for window in WINDOWS
         for level, samples in (
             ("instance_device", {of_host(host): ratio for host, ratio in ratios.items()}),
@@ -211,9 +212,9 @@ def time_throttled_by_the_machine_is_not_tested() -> list[RuleTest]:
     ]
     proven = "round(instance_device:disksla_proven_seconds:increase5m, 0.001)"
     expected += [
-        ExpectedSamples(proven, at, {of_host(host): seconds for host, seconds in tested.items()}),
+        expect_samples(proven, at, {of_host(host): seconds for host, seconds in tested.items()}),
         # At most eight for each disk; without compliance if nothing was tested.
-        ExpectedSamples(
+        expect_samples(
             'count by (job, instance, device) ({__name__=~"instance_device.*"})',
             at,
             {of_host(host): 8 if host in ratios else 6 for host in hosts},
@@ -232,7 +233,7 @@ def time_throttled_by_the_machine_is_exactly_none() -> list[RuleTest]:
         MET: "3.3+0x100",
         info(): "1x100",
     }
-    expected: list[ExpectedSamples] = [no_samples(compliance(window)) for window in WINDOWS]
+    expected: list[Expected] = [no_samples(compliance(window)) for window in WINDOWS]
     expected.append(disk_sample(sum_of_hour("disksla_proven_seconds"), 0))
     return [RuleTest(scraped, expected)]
 
@@ -258,7 +259,7 @@ def resets_do_not_count_time_throttled_by_the_machine() -> list[RuleTest]:
     hosts = ("reset", "restarted", "upgraded", "prometheus-down")
     samples = {of_host(host): 0.75 for host in hosts}
     expected = [
-        ExpectedSamples(f"round({compliance(window)}, 0.001)", at, samples)
+        expect_samples(f"round({compliance(window)}, 0.001)", at, samples)
         for window in WINDOWS
         for at in ("70m", "95m")
     ]
@@ -288,7 +289,7 @@ def sums_by_terms() -> list[RuleTest]:
     }
     rates = "provider_terms:disksla_reads_completed:rate5m"
     expected = [
-        ExpectedSamples(
+        expect_samples(
             rates,
             AT,
             {series(rates, terms_labels()): 200, series(rates, terms_labels(OTHER_TERMS)): 100},
@@ -305,11 +306,11 @@ def two_infos_are_one_disk() -> list[RuleTest]:
         of_disk("reads_completed_total"): "0+6000x100",
     }
     expected = [
-        ExpectedSamples("count(instance_device:disksla_disk_info:topk)", AT, {"{}": 1}),
+        expect_samples("count(instance_device:disksla_disk_info:topk)", AT, {"{}": 1}),
         of_terms("provider_terms:disksla_disks:count", 1),
         of_terms("provider_terms:disksla_reads_completed:rate5m", 100),
         of_terms(compliance("1h", "provider_terms"), 0.5),
-        ExpectedSamples('count(ALERTS{alertname="DiskBelowPromise"})', AT, {"{}": 1}),
+        expect_samples('count(ALERTS{alertname="DiskBelowPromise"})', AT, {"{}": 1}),
     ]
     return [RuleTest(scraped, expected)]
 
@@ -322,8 +323,8 @@ def labels_of_a_site_are_kept() -> list[RuleTest]:
     of_disk_ = series(compliance("1d"), {**HOST, "cluster": "one", "device": "vdb"})
     of_all = series(compliance("1h", "provider_terms"), terms_labels(cluster="one"))
     expected = [
-        ExpectedSamples(compliance("1d"), AT, {of_disk_: 0.5}),
-        ExpectedSamples(compliance("1h", "provider_terms"), AT, {of_all: 0.5}),
+        expect_samples(compliance("1d"), AT, {of_disk_: 0.5}),
+        expect_samples(compliance("1h", "provider_terms"), AT, {of_all: 0.5}),
     ]
     return [RuleTest(scraped, expected)]
 

@@ -25,8 +25,6 @@ from disksla.promise.catalogue.limits import (
 from disksla.promise.catalogue.machine import SharedLimits
 from disksla.promise.configuration.settings import PROBE_KINDS, ProbeKind
 from disksla.serve.metrics.self_metrics import BuildInfo
-from disksla.state.pipeline.latency import LatencyMeter
-from disksla.state.pipeline.peaks import Traffic
 from disksla.state.pipeline.probe_results import (
     FAILURE_REASONS,
     SKIP_REASONS,
@@ -36,7 +34,13 @@ from disksla.state.pipeline.probe_results import (
 from disksla.state.pipeline.sampler_stats import SamplerStats
 from disksla.state.pipeline.slow import SlowTotals
 from disksla.state.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot, TermsSnapshot
-from disksla.state.pipeline.totals import LOAD_BOUNDS_RATIO, DiskTotals, VerdictTotals
+from disksla.state.pipeline.totals import (
+    LOAD_BOUNDS_RATIO,
+    DiskTotals,
+    LatencyMeter,
+    Traffic,
+    VerdictTotals,
+)
 from disksla.verdict.credits.account import CreditLevel
 from disksla.verdict.throttling.ceiling import Ceiling
 from disksla.verdict.throttling.throttle import Throttle

@@ -18,7 +18,7 @@ from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
 from disksla.measure.advice import Candidate, Needs, Served, demand_of, served_of, together
 from disksla.measure.advice.advice import Advice, GroupOnMachine, advice_of
 from disksla.measure.advice.advice_document import advice_document
-from disksla.measure.advice.advice_text import print_advice
+from disksla.measure.advice.advice_text import advice_page
 from disksla.measure.advice.prices import PriceList
 from disksla.promise.catalogue import Provision, SharedLimits
 from disksla.promise.catalogue.catalog import load_catalog
@@ -27,6 +27,7 @@ from disksla.promise.configuration import provision_of
 from disksla.promise.configuration.settings_file import catalog_directory
 from disksla.state.pipeline import DiskState, State, present_periods
 from disksla.tell.api.daemon_client import ask_disks
+from disksla.tell.printed_page import print_parts
 
 _PERCENT = 100
 
@@ -94,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(to_json(advice_document(advice)))
     else:
-        print_advice(advice)
+        print_parts(advice_page(advice))
     return 0 if advice.is_answered else 1
 
 

@@ -9,9 +9,8 @@ from disksla.kernel.procfs.diskstats import Counters
 from disksla.promise.configuration.settings import Profile
 from disksla.serve.metrics.collector import SnapshotCollector, rows_by_profile
 from disksla.serve.metrics.profiles import PROFILES, rows_of
-from disksla.state.pipeline.latency import LatencyMeter
 from disksla.state.pipeline.snapshot import Snapshot
-from disksla.state.pipeline.totals import DiskTotals
+from disksla.state.pipeline.totals import DiskTotals, LatencyMeter
 from metrics_page import METRICS, OF_DISKS
 from support.examples import scaled
 from support.snapshots import ABOUT, changed, disk_view, group_view, probed_disk_view, view, views

@@ -19,8 +19,7 @@ from disksla.serve.pages.disk_page import disk_page
 from disksla.serve.pages.page import Frame, runbook_page
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history.history import History
-from disksla.state.history.packed_slots import PackedSlots
-from disksla.state.history.slot import RunningTotals, Slot, columns_of, joined
+from disksla.state.history.slot import PackedSlots, RunningTotals, Slot, columns_of, joined
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State

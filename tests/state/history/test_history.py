@@ -12,8 +12,7 @@ from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import DiskEntry, SamplingSettings, Settings
 from disksla.promise.disk_entry import DiskMatch
 from disksla.state.history.history import MINUTES_KEPT, SECONDS_KEPT, DiskHistory, History
-from disksla.state.history.packed_slots import BLOCK, PackedSlots
-from disksla.state.history.slot import RunningTotals, Slot, totals_of, unpack
+from disksla.state.history.slot import BLOCK, PackedSlots, RunningTotals, Slot, totals_of, unpack
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.snapshot import disk_snapshot
 from disksla.state.pipeline.state import State

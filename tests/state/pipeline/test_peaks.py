@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.state.pipeline.peaks import KEPT_S, Peak, Traffic, highest, with_peaks
+from disksla.state.pipeline.totals import KEPT_S, Peak, Traffic, highest, with_peaks
 from disksla.verdict.interval.interval import Interval
 
 

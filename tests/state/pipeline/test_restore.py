@@ -119,7 +119,7 @@ def test_other_disk_or_other_terms_are_not_restored() -> None:
 
 def test_nothing_is_restored_without_state_or_clock() -> None:
     assignment = disk_state(idle_machine()).assignment
-    fresh = DiskState(DISK, assignment)
+    fresh = DiskState(disk=DISK, assignment=assignment)
     assert restore_disk(None, DISK, assignment, later(idle_machine(), 1.0)) == fresh
     assert (
         restore_disk(PreviousRun(saved_by(idle_machine()), BOOT), DISK, assignment, None) == fresh

@@ -87,7 +87,7 @@ def test_tick_is_judged_in_parts_before_the_next_is_taken(paths: Roots) -> None:
     sampler.run_for(WITHIN_S)
     states = list(accumulate(ticks, advance, initial=BEFORE))
     assert sampler.state == states[-1]
-    assert len(list(advance_in_parts(states[-2], ticks[-1]))) == len(disks) + 1
+    assert len(list(advance_in_parts(states[-2], ticks[-1]))) == len(disks)
 
 
 def test_disk_at_which_requests_wait_is_looked_at_closer(paths: Roots) -> None:

@@ -8,7 +8,7 @@ from random import Random
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from disksla.base.units import GIB, KIB, MIB
@@ -207,8 +207,8 @@ def test_simulated_disk_is_judged_the_same_from_every_start(number: int) -> None
     drawn = draw(11, number, 30.0)
     limit = drawn.spec.limit
     terms = SumTerms(iops=limit.per_second) if limit is not None else SumTerms(iops=300.0)
-    starts = Random(number).sample(range(1, 180), 3)
-    assert assert_that_starts_agree(drawn.ticks, settings_of(terms), starts) > 100
+    starts = Random(number).sample(range(1, 180), max(2, settings().max_examples // 10))
+    assert assert_that_starts_agree(drawn.ticks, settings_of(terms), starts) > 40
 
 
 @pytest.mark.parametrize("name", NAMES)

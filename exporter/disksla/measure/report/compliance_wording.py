@@ -307,15 +307,14 @@ def verification_text(verification: Verification, period: Period) -> str:
     failed = [each for each in verification.tests if each.passed is False]
     judged = [each for each in verification.tests if each.passed is not None]
     passed = len(judged) - len(failed)
-    worse = ", ".join(_failed_test(each.test, each.ratio) for each in failed)
+    worse = ", ".join(
+        each.test if each.ratio is None else f"{each.test} ({each.ratio:.0%} of the promise)"
+        for each in failed
+    )
     return (
         f"{period.text(verification.timestamp_s)}: {passed} of {len(judged)} tests passed"
         f"{f'; failed: {worse}' if worse else ''}"
     )
-
-
-def _failed_test(test: str, ratio: float | None) -> str:
-    return test if ratio is None else f"{test} ({ratio:.0%} of the promise)"
 
 
 def credits_text(level: CreditsEvidence, period: Period) -> str:

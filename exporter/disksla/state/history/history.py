@@ -12,8 +12,8 @@ import msgspec
 
 from disksla.kernel.disks import Disk
 from disksla.promise.catalogue import Limits
-from disksla.state.history.packed_slots import PackedSlots
 from disksla.state.history.slot import (
+    PackedSlots,
     RunningTotals,
     Slot,
     credits_ratio_of,

@@ -22,9 +22,8 @@ readers (HTTP server, probe scheduler, commands) use whatever state is published
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.changed_lines import counters_of
 from disksla.state.pipeline.disk_state import DiskState
-from disksla.state.pipeline.peaks import Traffic
-from disksla.state.pipeline.present_period import ended, present_periods
 from disksla.state.pipeline.probe_results import (
+    FioFailure,
     ProbeFailure,
     ProbeResult,
     ProbeTotals,
@@ -43,4 +42,10 @@ from disksla.state.pipeline.snapshot import (
 )
 from disksla.state.pipeline.state import State, to_read_often, to_saved_state
 from disksla.state.pipeline.tick import Tick
-from disksla.state.pipeline.window_records import WindowRecord, window_records
+from disksla.state.pipeline.totals import Traffic
+from disksla.state.pipeline.window_records import (
+    WindowRecord,
+    ended,
+    present_periods,
+    window_records,
+)

@@ -8,9 +8,8 @@ from disksla.base.counts import total
 from disksla.kernel.disks import Disk, at_bottom
 from disksla.promise.catalogue import Caching, SharedLimits
 from disksla.promise.configuration import Settings, is_shared_by
-from disksla.state.pipeline.assessment import TickContext, assess, assess_gap, credits_at
+from disksla.state.pipeline.assessment import Assessed, TickContext, assess, assess_gap, credits_at
 from disksla.state.pipeline.disk_state import DiskState, Sample
-from disksla.state.pipeline.totals import DiskTotals
 from disksla.verdict.credits import CreditAccount
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttling import (
@@ -29,7 +28,7 @@ from disksla.verdict.throttling import (
 SECONDS_OF_WINDOWS = 5
 
 
-class GroupState(msgspec.Struct, frozen=True, gc=False):
+class GroupState(Assessed, frozen=True, kw_only=True, gc=False):
     """Everything known of one group. What its disks do in the same time counts as one disk's."""
 
     shared: SharedLimits
@@ -37,11 +36,6 @@ class GroupState(msgspec.Struct, frozen=True, gc=False):
     """The monitored disks in it, by kernel name."""
     counted: tuple[str, ...]
     """The disks whose I/O is added up, monitored or not; none of them is above another."""
-    totals: DiskTotals = DiskTotals()
-    detector: DetectorState = DetectorState()
-    window_verdict: WindowVerdict | None = None
-    credits: CreditAccount | None = None
-    """Burst credits of the machine; None if its limits have no burst."""
     certain_detector: DetectorState = DetectorState()
     """The same without requests that the cache of the host may have served."""
     window: SharedWindow | None = None
@@ -49,6 +43,7 @@ class GroupState(msgspec.Struct, frozen=True, gc=False):
     throttled_s: Mapping[LimitKind, float] = {}
     """Seconds in which one of its disks was throttled by its limit, by limit."""
     is_listed: bool = True
+    """Its disks are always sampled, or did nothing."""
 
     def credits_at(self, boottime_s: float) -> CreditAccount | None:
         """Return the credits at a time after the last update; None without a burst."""
@@ -74,27 +69,18 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
         assessed = assess(group, limits, whole, context, fewest=fewest)
     else:
         assessed = assess_gap(group, limits, context, inflight)
-    certain_detector, certain_decided = after_gap(group.certain_detector), assessed.decided
+    group = msgspec.structs.replace(group, **assessed)
+    certain_detector, certain_decided = after_gap(group.certain_detector), group.decided
     if certain is not None and certain.seconds:
         certain_detector, certain_decided = classify(
             group.certain_detector, certain, (), limits, context.tolerance_ratio
         )
     window = None
-    if assessed.decided and certain_decided:
-        detectors = (
-            [assessed.detector] if certain is None else [assessed.detector, certain_detector]
-        )
-        decided = (*reversed(assessed.decided), *reversed(certain_decided))
+    if group.decided and certain_decided:
+        detectors = [group.detector] if certain is None else [group.detector, certain_detector]
+        decided = (*reversed(group.decided), *reversed(certain_decided))
         window = _window(group.shared, detectors, decided, len(samples), context.tolerance_ratio)
-    return msgspec.structs.replace(
-        group,
-        totals=assessed.totals,
-        detector=assessed.detector,
-        window_verdict=assessed.window_verdict,
-        credits=assessed.credits,
-        certain_detector=certain_detector,
-        window=window,
-    )
+    return msgspec.structs.replace(group, certain_detector=certain_detector, window=window)
 
 
 def _window(
@@ -187,7 +173,9 @@ def groups_after(
             continue
         beside = _devices_in(others, shared, settings)
         counted = tuple(sorted(at_bottom(devices + beside, inventory)))
-        group = before.get(shared.name, GroupState(shared, devices, counted))
+        group = before.get(
+            shared.name, GroupState(shared=shared, devices=devices, counted=counted)
+        )
         same_burst = group.shared.limits.burst == shared.limits.burst
         if (group.shared, group.devices, group.counted) != (shared, devices, counted):
             group = msgspec.structs.replace(

@@ -18,12 +18,18 @@ from disksla.promise.catalogue import Limits, TermsSource
 from disksla.promise.configuration import PROBE_KINDS, ProbeKind, UnusedEntry, machine_type_of
 from disksla.state.pipeline.disk_state import DiskState
 from disksla.state.pipeline.group_state import GroupState
-from disksla.state.pipeline.peaks import Traffic, highest, traffic_of
 from disksla.state.pipeline.probe_results import ProbeTotals
 from disksla.state.pipeline.sampler_stats import SamplerStats
 from disksla.state.pipeline.slow import Direction, SlowTotals
 from disksla.state.pipeline.state import State
-from disksla.state.pipeline.totals import DiskTotals, VerdictTotals, sum_recent
+from disksla.state.pipeline.totals import (
+    DiskTotals,
+    Traffic,
+    VerdictTotals,
+    highest,
+    sum_recent,
+    traffic_of,
+)
 from disksla.state.provider_count import Agreement, ProviderState
 from disksla.verdict.credits import CreditLevel
 from disksla.verdict.interval import Interval, load_of

@@ -26,10 +26,10 @@ TOUCHING = {
     "clouds.ebs_statistics": "client helper nvme",
     "clouds.http_client": "transport",
     "commands": """
-        _advise_series _context _daemon _exclusive _explain_remote _file_storages _interrupt
-        _log_options _options _prometheus _provision _recent _verify_report advise catalog
-        check check_config cli detect discover doctor ebs_statistics explain identify judge
-        limits once open_events probe record replay report serve sweep top verify watch
+        _advise_series _context _daemon _exclusive _identify _interrupt _latency _log_options
+        _options _prometheus _provision _recent _verify_report advise check check_config cli detect
+        disks doctor ebs_statistics explain judge limits open_events record replay report serve
+        sweep top verify
     """,
     "commands.doctor_checks": "ask_daemon gather_facts",
     "kernel.consumers": "groups io_stat io_stat_files readers",
@@ -52,7 +52,7 @@ TOUCHING = {
     "serve.metrics": "build_info render",
     "serve.pages": "app page_cache",
     "state.pipeline": "sampler",
-    "tell": "limits_text machine_text printed_page",
+    "tell": "printed_page",
     "tell.api": "daemon_client",
     "tell.explanation": "machine_limit",
     "tell.top": "sources terminal",

@@ -34,6 +34,7 @@ CONNECTING = {
     },
     "tell/api/daemon_client.py": {
         "commands/_daemon.py",
+        "commands/advise.py",
         "commands/check.py",
         "commands/explain.py",
         "commands/doctor_checks/ask_daemon.py",

@@ -209,7 +209,7 @@ def test_panels_that_people_know_from_other_tools() -> None:
 def test_rows_that_few_disks_need_are_collapsed() -> None:
     rows = [panel for panel in DASHBOARDS["disk"]["panels"] if panel["type"] == "row"]
     collapsed = {row["title"]: len(row["panels"]) for row in rows if row["collapsed"]}
-    assert collapsed == {"Burst credits": 2, "What the provider counts": 2, "Machine": 7}
+    assert collapsed == {"Burst credits": 2, "Machine": 7}
     assert all(row["panels"] == [] for row in rows if not row["collapsed"])
 
 

@@ -155,7 +155,7 @@ def _with_events(tick: Tick, second: int) -> Tick:
     now_s = tick.clocks.monotonic_s
     page = Page(
         queue_length=3,
-        volume_exceeded_iops_us=500_000 * second,
+        volume_exceeded_iops_us=900_000 * second,
         instance_exceeded_iops_us=100_000 * second,
     )
     unit = "postgresql@15-main.service"

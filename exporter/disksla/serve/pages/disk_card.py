@@ -9,7 +9,6 @@ from disksla.serve.pages.charts import ChartPeriod, period_until, verdict_strip
 from disksla.serve.pages.disk_charts import history_charts
 from disksla.state.history import Slot
 from disksla.state.pipeline import DiskSnapshot
-from disksla.state.provider_count import explain_provider
 from disksla.tell.api import credits_document
 from disksla.tell.explanation import (
     RECENT_S,
@@ -86,9 +85,8 @@ def terms_words(assignment: Assignment) -> list[str]:
 
 
 def notes(snapshot: DiskSnapshot) -> str:
-    """Return what the provider counts of a disk, and its burst credits."""
-    lines = list(explain_provider(snapshot.agreement))
-    lines += [credits_document(level).describe() for level in snapshot.credits]
+    """Return the burst credits of a disk."""
+    lines = [credits_document(level).describe() for level in snapshot.credits]
     return "".join(f'<p class="soft">{escape_html(line)}</p>' for line in lines)
 
 

@@ -203,11 +203,11 @@ def totals_of(disk_state: DiskState, assessed_s: float) -> RunningTotals:
             (counters.flush_ms or 0) / _MS_PER_S,
             (counters.queue_ms or 0) / _MS_PER_S,
             totals.verdict_totals.wait_s,
-            disk_state.burst_s,
+            totals.verdict_totals.burst_s,
             totals.others,
         )
     return RunningTotals(
-        *counted, *by_verdict, *disk_state.throttled_s, *_slow_totals(totals.slow)
+        *counted, *by_verdict, *totals.verdict_totals.throttled_s, *_slow_totals(totals.slow)
     )
 
 

@@ -7,6 +7,7 @@ import msgspec
 from disksla.kernel.procfs import CloseSample
 from disksla.promise.catalogue import Limits
 from disksla.state.pipeline.totals import AssessedTime, DiskTotals
+from disksla.state.provider_count import NONE_WAITING, ProviderState, decided_by_count
 from disksla.verdict.credits import CreditAccount, open_account
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttling import (
@@ -75,6 +76,8 @@ class Assessment(msgspec.Struct, frozen=True, gc=False):
     window_verdict: WindowVerdict | None
     decided: tuple[WindowVerdict, ...]
     """Verdicts that were decided at this sample: on undecided windows, and on the last."""
+    by_signs: tuple[WindowVerdict, ...]
+    """Those of the signs; where the provider counts, its count decides, a second later."""
     credits: CreditAccount | None
 
 
@@ -86,6 +89,7 @@ def assess(
     close: tuple[CloseSample, ...] = (),
     fewest: Interval | None = None,
     machine: MachineWindow = MachineWindow(),  # noqa: B008 -- frozen
+    provider: ProviderState | None = None,
 ) -> Assessment:
     """Return the assessment after an interval, which is a gap if it has no duration.
 
@@ -101,9 +105,10 @@ def assess(
         detector = after_gap(detector)
     window_verdict = None
     decided: tuple[WindowVerdict, ...] = ()
+    by_signs, waiting = decided, NONE_WAITING
     account = before.credits or open_account(limits, context.boottime_s)
     if interval.seconds:
-        detector, decided = classify(
+        detector, by_signs = classify(
             detector,
             window=interval,
             close=close,
@@ -112,6 +117,12 @@ def assess(
             machine=machine,
             signs=context.signs,
         )
+        decided = by_signs
+        if provider is not None:
+            windows = (*totals.undecided.windows, interval)
+            waiting, decided = decided_by_count(
+                totals.undecided.waiting, windows, by_signs, provider, context.now_s
+            )
         window_verdict = _present(decided) if decided else before.window_verdict
         if account is not None:
             seen = _seen(before.window_verdict, decided)
@@ -124,8 +135,15 @@ def assess(
         account = account.after_gap(
             limits, interval, context.boottime_s, interval.inflight, fewest
         )
-    totals = totals.plus(interval, limits, decided, context.assessed_after)
-    return Assessment(totals, detector, window_verdict, decided, account)
+    totals = totals.plus(interval, limits, decided, context.assessed_after, waiting)
+    return Assessment(
+        totals=totals,
+        detector=detector,
+        window_verdict=window_verdict,
+        decided=decided,
+        by_signs=by_signs,
+        credits=account,
+    )
 
 
 def assess_gap(
@@ -140,7 +158,14 @@ def assess_gap(
     totals = msgspec.structs.replace(
         before.totals.with_undecided_unproven(limits), complete_to=context.assessed_after
     )
-    return Assessment(totals, after_gap(before.detector), None, (), account)
+    return Assessment(
+        totals=totals,
+        detector=after_gap(before.detector),
+        window_verdict=None,
+        decided=(),
+        by_signs=(),
+        credits=account,
+    )
 
 
 def credits_at(before: Assessed, limits: Limits, boottime_s: float) -> CreditAccount | None:

@@ -30,7 +30,7 @@ from disksla.state.pipeline.sampler_stats import SOURCES
 from disksla.state.pipeline.slow import Direction, SlowTotals
 from disksla.state.pipeline.state import State
 from disksla.state.pipeline.totals import AssessedTime, DiskTotals, VerdictTotals, sum_recent
-from disksla.state.provider_count import Agreement, ProviderState
+from disksla.state.provider_count import ProviderState
 from disksla.verdict.credits import CreditLevel
 from disksla.verdict.interval import Clocks, Interval, load_of
 from disksla.verdict.throttling import MACHINE_LIMITS, Ceiling, LimitKind, Throttle, Verdict
@@ -77,8 +77,6 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Counted exactly since the first count; None while they are not counted."""
     machine_type: str | None = None
     """Of the provider, by the best source; None if it is not known."""
-    agreement: Agreement | None = None
-    """Seconds by its verdicts and by what the provider says; None if that is not known."""
     probe_intervals_s: Mapping[ProbeKind, float | None] = {}
     """Configured time between probes, by kind; None for a schedule in crontab format."""
     provider: ProviderState | None = None
@@ -255,7 +253,6 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
     promise = limits.promise_charges
     is_idle = disk_state.is_listed and disk_state.disk.name not in state.active
     window_verdict = disk_state.window_verdict
-    comparison = disk_state.comparison
     configured = state.settings.probes_of(disk_state.disk.name)
     return DiskSnapshot(
         disk=disk_state.disk,
@@ -271,15 +268,13 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         else window_verdict.verdict
         if window_verdict is not None
         else None,
-        throttle=None if is_idle else _named_throttle(disk_state, now_s),
+        throttle=None if is_idle or window_verdict is None else window_verdict.throttle,
         verdict_totals=msgspec.structs.replace(
             totals.verdict_totals,
-            throttled_s=disk_state.throttled_s,
             host=HostWait()
             if disk_state.disk.is_mount  # waits for a server do not raise them
             else totals.verdict_totals.host.where_known(state.last_host),
         ),
-        agreement=None if comparison is None else comparison.agreement,
         ceiling=disk_state.detector.ceiling,
         slow=totals.slow,
         usual_latency_s=totals.slow.usual_latencies_s(now_s),
@@ -310,15 +305,6 @@ def _last_second(totals: DiskTotals, assessed: AssessedTime, state: State) -> In
     read_s = now_s - (state.assessed.seconds - assessed.seconds)
     tick_s = state.settings.sampling.interval_s
     return sum_recent(totals.recent, read_s, tick_s).without_flushes()
-
-
-def _named_throttle(disk_state: DiskState, now_s: float) -> Throttle | None:
-    """Return where a disk is throttled; the limit is the one that the provider counts, if any."""
-    window_verdict, comparison = disk_state.window_verdict, disk_state.comparison
-    throttle = window_verdict.throttle if window_verdict is not None else None
-    if throttle is None or comparison is None:
-        return throttle
-    return comparison.present(throttle, now_s)
 
 
 def _levels(

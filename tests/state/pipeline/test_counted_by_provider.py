@@ -155,7 +155,7 @@ def test_page_that_counts_nothing_is_right(name: str) -> None:
 def test_unknown_limiter_that_is_none_leaves_a_disk_below_its_promise() -> None:
     """Deep queues are served at less than the promise: without a limiter, too, that is below."""
     scenario = a_scenario(iops=100.0, terms=SumTerms(iops=1000.0))
-    scenario = replace(scenario, loads=(replace(scenario.loads[0], depth=64),))
+    scenario = replace(scenario, loads=(Closed(depth=64, active=((2.0, 8.0),)),))
     simulated = run(scenario)
     disk_state = last_of(scenario, without_count(read(scenario, simulated, 0.1)))
     assert throttled_s(disk_state) == {}

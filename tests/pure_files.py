@@ -34,11 +34,11 @@ TOUCHING = {
     "commands.doctor_checks": "ask_daemon gather_facts",
     "kernel.consumers": "groups io_stat io_stat_files readers",
     "kernel.disks": "csi_volume_files hotplug inventory",
-    "kernel.nfs": "read_mounted",
+    "kernel.nfs": "nfs_files",
     "kernel.performance_events": """
         data_writes helper open_sets opened opening request_sampler source
     """,
-    "kernel.procfs": "files iowait_files mountinfo_file mountstats_file",
+    "kernel.procfs": "files iowait_files mountinfo_file",
     "measure.advice": "advice_text",
     "measure.benchmark": "sweep_journal_file sweep_text throughput",
     "measure.fio": "device_users process raw_device runner sandbox scratch_file",

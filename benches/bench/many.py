@@ -14,7 +14,8 @@ from disksla.kernel.disks.csi_volume import with_csi_volumes
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.nfs_mounts import nfs_disks
 from disksla.kernel.disks.stacking import with_stacking
-from disksla.kernel.procfs import parse_mountinfo, parse_mountstats
+from disksla.kernel.nfs import parse_mountstats
+from disksla.kernel.procfs import parse_mountinfo
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.configuration import find_disk, match_disks, shadowed_entries
 from disksla.promise.configuration.configuration import Configuration

@@ -187,7 +187,8 @@ _COST = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, "/usr/lib/disksla")
-from disksla.kernel.procfs import parse_mountinfo, parse_mountstats
+from disksla.kernel.procfs import parse_mountinfo
+from disksla.kernel.nfs import parse_mountstats
 from disksla.kernel.procfs.files import WholeFile
 def least_ms(do):
     took = []

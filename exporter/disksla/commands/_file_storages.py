@@ -12,7 +12,7 @@ from disksla.base.text import escape_control
 from disksla.base.units import format_size
 from disksla.commands._context import HostContext
 from disksla.kernel.nfs import FileStorage
-from disksla.kernel.nfs.read_mounted import read_file_storages
+from disksla.kernel.nfs.nfs_files import read_file_storages
 
 
 def print_file_storages(host: HostContext, roots: Roots) -> None:

@@ -36,7 +36,7 @@ from disksla.clouds.detection.service_account import DIRECTORY, read_account, re
 from disksla.clouds.http_client import Exchanges
 from disksla.clouds.http_client.transport import carry_out
 from disksla.kernel.nfs import FileStorage
-from disksla.kernel.nfs.read_mounted import read_file_storages
+from disksla.kernel.nfs.nfs_files import read_file_storages
 
 _WITHIN_S = 120.0
 _MODE = 0o644

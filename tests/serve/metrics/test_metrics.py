@@ -14,9 +14,9 @@ from disksla.clouds.ebs_statistics import Reading
 from disksla.clouds.ebs_statistics.statistics_page import parse
 from disksla.kernel.consumers import NO_CONSUMERS, Consumption
 from disksla.kernel.disks.disk import Disk
+from disksla.kernel.nfs.mountstats import MountReading
 from disksla.kernel.procfs.diskstats import Counters
 from disksla.kernel.procfs.iowait import HostWait
-from disksla.kernel.procfs.mountstats import MountReading
 from disksla.promise.catalogue.derive import derive_limits
 from disksla.promise.catalogue.limits import Limits, Rates, build_limits
 from disksla.promise.catalogue.machine import SharedLimits

@@ -7,6 +7,7 @@ import msgspec
 from disksla.clouds.ebs_statistics import Failure, Reading
 from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals, Consumption, OwnLimit, Who
 from disksla.kernel.disks import Disk
+from disksla.kernel.nfs import MountReading
 from disksla.kernel.procfs import (
     CloseSample,
     Counters,
@@ -14,7 +15,6 @@ from disksla.kernel.procfs import (
     DiskstatsLine,
     HostWait,
     MalformedLineError,
-    MountReading,
     difference,
     has_decreased,
     parse_line,

@@ -13,7 +13,8 @@ from disksla.base.histogram import Histogram
 from disksla.base.operating_system import SourceHealth
 from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals
 from disksla.kernel.disks import Disk
-from disksla.kernel.procfs import Counters, HostWait, MountReading
+from disksla.kernel.nfs import MountReading
+from disksla.kernel.procfs import Counters, HostWait
 from disksla.promise.catalogue import Assignment, Limits, SharedLimits, TermsSource
 from disksla.promise.configuration import (
     PROBE_KINDS,

@@ -18,8 +18,8 @@ TOUCHING = {
     "": "__main__",
     "base": "console package_files",
     "base.operating_system": """
-        clock_state lock log machine perf_events roots scheduler state_file systemd unix_socket
-        user_access
+        clock_state lock log machine packets perf_events roots scheduler state_file systemd
+        unix_socket user_access
     """,
     "base.schema": "yaml_file",
     "clouds.detection": "clouds_file service_account",

@@ -3,20 +3,15 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.packets import decode_packet, encode
 from disksla.kernel.consumers.attribution import NONE_OPEN, attributed
 from disksla.kernel.performance_events import EventsRequest, Taken
-from disksla.kernel.performance_events.protocol import (
-    Batch,
-    End,
-    Refusal,
-    decode_answer,
-    decode_request,
-    encode,
-)
+from disksla.kernel.performance_events.protocol import ANSWERS, REQUESTS, Batch, End, Refusal
 from disksla.kernel.performance_events.samples import RecordForm, RequestSample
 from disksla.kernel.performance_events.tracepoints import Tracepoint, parse_format
 from fuzz.target import Target, Tree
@@ -31,16 +26,17 @@ DISKS = {"vda": (254, 0)}
 def packet(content: bytes) -> bool:
     """A packet is rejected, or is a message that is encoded again unchanged."""
     accepted = False
-    for decode in (decode_request, decode_answer):
+    decoders: tuple[msgspec.json.Decoder[Any], ...] = (REQUESTS, ANSWERS)
+    for decoder in decoders:
         try:
-            message: EventsRequest | Batch | End | Refusal = decode(content)
+            message: EventsRequest | Batch | End | Refusal = decode_packet(decoder, content)
             if isinstance(message, EventsRequest):
                 assert len(message.numbers) == len(message.devices)
         except DiskslaError as error:
             assert str(error)
             continue
         accepted = True
-        assert decode(encode(message)) == message
+        assert decode_packet(decoder, encode(message)) == message
     return accepted
 
 

@@ -1,22 +1,21 @@
-"""The statistics page of an NVMe disk, and the lines of the process that reads it."""
+"""The statistics page of an NVMe disk, and the packets of the process that reads it."""
 
 import json
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 
 from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.packets import LONGEST_BYTES, decode_packet, encode
 from disksla.clouds.ebs_statistics.reading import (
-    LONGEST_LINE_BYTES,
+    MESSAGES,
+    REQUESTS,
     Alive,
     Failure,
     Message,
     Reading,
     Watch,
     change_between,
-    decode_message,
-    decode_request,
-    encode,
 )
 from disksla.clouds.ebs_statistics.statistics_page import (
     BadPageError,
@@ -56,24 +55,25 @@ def _added_up(statistics: Statistics) -> None:
     begin = Reading("nvme1n1", "vol1", 1000.0, parse(Page(read_bins=BUSY.read_bins).written()))
     middle, end = (Reading("nvme1n1", "vol1", at_s, statistics) for at_s in (1001.0, 1002.0))
     assert change_between(middle, end) is not None
-    assert len(encode(end)) < LONGEST_LINE_BYTES
-    assert decode_message(encode(end)) == end
+    assert len(encode(end)) < LONGEST_BYTES
+    assert decode_packet(MESSAGES, encode(end)) == end
     machine = Machine(a_disk("nvme1n1", serial="vol1"))
     machine.take(Tick(machine.clocks(), machine.text(), provider=(begin, middle, end)))
     published(machine.state)
 
 
-def line(content: bytes) -> bool:
-    """A line is rejected, or is a message that is encoded again unchanged and added up."""
+def packet(content: bytes) -> bool:
+    """A packet is rejected, or is a message that is encoded again unchanged and added up."""
     accepted = False
-    for decode in (decode_message, decode_request):
+    decoders: tuple[msgspec.json.Decoder[Any], ...] = (MESSAGES, REQUESTS)
+    for decoder in decoders:
         try:
-            message: Message | Watch = decode(content)
+            message: Message | Watch = decode_packet(decoder, content)
         except DiskslaError as error:
             assert str(error)
             continue
         accepted = True
-        assert decode(encode(message)) == message
+        assert decode_packet(decoder, encode(message)) == message
         if isinstance(message, Reading):
             _added_up(message.statistics)
     return accepted
@@ -87,8 +87,8 @@ TARGETS = (
         words=(b"\x10\xb5\x23\x3c", b"\xff" * 8, b"\x41\0\0\0", b"\0" * 8),
     ),
     Target(
-        "ebs-line",
-        line,
+        "ebs-packet",
+        packet,
         lambda: [
             *(encode(Reading("nvme1n1", "v", 9.0, parse(each.written()))) for each in SAMPLES),
             encode(Failure("nvme1n1", "magic", "why")),

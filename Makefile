@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test check lint type layers cover system nightly night fmt docs mixin manifests golden lab population advice vm \
-	identity boot ebs consumers nfs alert pictures bench clouds engines soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
+	boot ebs consumers nfs alert pictures bench clouds engines soak demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -93,10 +93,6 @@ vm: .venv/check.stamp ## compare verdicts with QEMU's own limiter, in a virtual 
 	@.ci/need vm
 	PYTHONPATH=tests:benches .venv/bin/python -m vm $(ARGS)
 
-identity: .venv/check.stamp ## compare disks of virtual machines that look like those of providers
-	@.ci/need vm
-	PYTHONPATH=tests:benches .venv/bin/python -m vm.identity $(ARGS)
-
 boot: .venv/check.stamp ## boot machines of providers, without configuration, to the right limits
 	@.ci/need vm
 	PYTHONPATH=tests:benches .venv/bin/python -m vm.boot $(ARGS)
@@ -129,20 +125,16 @@ bench: .venv/check.stamp ## measure CPU and memory, beside node_exporter
 clouds: .venv/check.stamp $(CLOUDS:%=.cache/clouds/%/stamp) ## test disksla detect against moto, Keystone, Cinder and kube-apiserver
 	$(PYTEST) -n 2 --dist loadfile benches/clouds $(ARGS)
 
-engines: .venv/check.stamp .cache/engines/thanos/stamp ## test rules and dashboards on Thanos and VictoriaMetrics
+engines: .venv/check.stamp ## test rules and dashboards on VictoriaMetrics
 	@.ci/need engines
 	.venv/bin/python -m pytest -q benches/engines $(ARGS)
 
 soak: .venv/check.stamp ## run a day of ticks in minutes and check that memory stays flat
 	PYTHONPATH=tests:benches .venv/bin/python -W error -m faults $(ARGS)
 
-fleet: .venv/check.stamp ## measure what a thousand simulated hosts cost a Prometheus
-	@.ci/need fleet
-	PYTHONPATH=tests:benches .venv/bin/python -m fleet measure $(ARGS)
-
 demo: .venv/check.stamp ## show rules, alerts and dashboards over a simulated day of 200 disks
 	@.ci/need fleet
-	@exec env PYTHONPATH=tests:benches .venv/bin/python -m fleet demo $(ARGS)
+	@exec env PYTHONPATH=tests:benches:grafana .venv/bin/python -m fleet $(ARGS)
 
 fuzz: .venv/fuzz.stamp ## search for input that breaks a property, for 5 minutes
 	PYTHONPATH=tests:benches .venv/bin/python -m fuzz $(ARGS)
@@ -157,7 +149,7 @@ fresh: ## run the commands of the README on a new Debian 12 (root)
 service: ## test the systemd unit on a booted Debian 12 in a container (root)
 	benches/debian/service
 
-wheel: .venv/run.stamp ## build the wheel in dist/
+wheel: .venv/check.stamp ## build the wheel in dist/
 	packaging/wheel dist
 
 deb: .venv/check.stamp ## build the Debian package and its bill of materials in dist/
@@ -232,15 +224,6 @@ clean: ## remove everything that make has created
 	@echo "disksla: building the page with Grafana's components into .cache/dashboard" >&2
 	@benches/pictures/dashboard/build .cache/dashboard \
 		|| echo 'disksla: no dashboard is drawn: it needs npm' >&2
-
-# Three minutes. The tags are those of its releases; without them it crashes.
-.cache/engines/thanos/stamp: export CGO_ENABLED = 0
-.cache/engines/thanos/stamp: benches/engines/thanos/go.mod benches/engines/thanos/go.sum
-	@echo 'disksla: building Thanos into .cache/engines' >&2
-	@rm -rf $(@D)
-	@cd $(<D) && go build -trimpath -tags netgo,slicelabels -ldflags='-s -w' \
-		-o $(abspath $(@D))/bin/ tool && touch $(abspath $@) \
-		|| echo 'disksla: Thanos is missing: it needs Go 1.26 or newer' >&2
 
 # A separate environment: pip-audit needs thirty packages that nothing else needs.
 .cache/audit-$(AUDIT)/bin/pip-audit:

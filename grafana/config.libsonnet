@@ -61,6 +61,13 @@
     throttledWindow: '30m',
     throttledFor: '5m',
 
+    // DiskNearLimit: share of the window in which the load was above this share of the limit, which must be
+    // a bound of the histogram in all profiles.
+    nearLoadRatio: '0.8',
+    nearShare: 0.5,
+    nearWindow: '30m',
+    nearFor: '5m',
+
     // DiskSlow: share of `throttledWindow` in which requests took five times what is usual, or more.
     slowShare: 0.25,
     slowFor: '5m',
@@ -79,13 +86,16 @@
 
     // DiskBurstCreditsExhausted: the upper bound of the credits is below this share of the capacity.
     // DiskBurstCreditsExhaustSoon: the lower bound is below this share, and at the present rate the
-    // credits last less than this many seconds.
+    // credits last less than this many seconds; or at that of `creditsTrendWindow`, less than
+    // `creditsTrendSeconds`.
     creditsEmptyShare: 0.01,
     creditsEmptyFor: '5m',
     creditsLowShare: 0.5,
     creditsSoonSeconds: 1800,
     creditsSoonWindow: '5m',
     creditsSoonFor: '5m',
+    creditsTrendWindow: '1h',
+    creditsTrendSeconds: 4 * 3600,
 
     // MachineLimitReached: share of the time in which the disks of a group waited for the limit that
     // the machine has for all of them.

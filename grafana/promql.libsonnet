@@ -58,6 +58,26 @@ function(config) {
   by_others: 'limit!~"machine_.*"',
   by_disk: 'limit=~"iops|bandwidth"',
 
+  // The share of burst credits that is left at a bound.
+  credits_left(prefix): function(bound)
+    $.recent('disksla_' + prefix + '_credits_' + bound + '_bound') + ' / '
+    + $.recent('disksla_' + prefix + '_credits_capacity'),
+  // Seconds until burst credits end: within minutes at the present rate, or within hours at that of the
+  // last hour.
+  credits_end(prefix): |||
+    max_over_time(%(exhaustion)s[%(window)s]) < %(soon)d
+    or
+    %(left)s / -(deriv(%(credits)s[%(trend)s]) < 0) < %(hours)d
+  ||| % {
+    exhaustion: $.of('disksla_' + prefix + '_exhaustion_seconds'),
+    left: $.recent('disksla_' + prefix + '_credits'),
+    credits: $.of('disksla_' + prefix + '_credits'),
+    window: config.creditsSoonWindow,
+    soon: config.creditsSoonSeconds,
+    trend: config.creditsTrendWindow,
+    hours: config.creditsTrendSeconds,
+  },
+
   // Names of recorded series.
   rate(level, metric):: level + ':' + metric + ':rate' + config.rateWindow,
   verdict_share(level)::

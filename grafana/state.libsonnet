@@ -10,7 +10,7 @@
     { value: 5, color: 'dark-orange', text: 'The machine: throttled at its limit' },
     { value: 6, color: 'light-red', text: 'The disk: slow' },
     { value: 7, color: 'red', text: 'The disk: gives less than promised' },
-    { value: 8, color: 'dark-red', text: 'The disk: stalled, no request completes' },
+    { value: 8, color: 'dark-red', text: 'The disk: hung, no request completes' },
   ],
 
   // `share` is a function that returns the expression of the share of a verdict, and `active` that of

@@ -1,4 +1,4 @@
-"""Generate shell completion: `python packaging/completions.py bash|zsh`.
+"""Generate shell completion: `python packaging/completions.py bash|zsh|fish`.
 
 shtab generates it from the parser. This module adds which values are files, devices or terms.
 """
@@ -13,9 +13,13 @@ from commandline import arguments, commands, placeholder
 from disksla.commands.cli import build_parser
 from disksla.promise.catalogue.catalog import load_catalog
 
-SHELLS = ("bash", "zsh")
+SHELLS = ("bash", "zsh", "fish")
 
-DEVICES = {"bash": "_disksla_devices", "zsh": "{_values device /sys/class/block/*(:t)}"}
+DEVICES = {
+    "bash": "_disksla_devices",
+    "zsh": "{_values device /sys/class/block/*(:t)}",
+    "fish": "(ls /sys/class/block)",
+}
 DEVICES_OF_BASH = """\
 _disksla_devices() {
   compgen -W "$(ls /sys/class/block 2>/dev/null)" -- "$1"

@@ -1,7 +1,8 @@
 """Generate the man page disksla(1): `SOURCE_DATE_EPOCH=0 python packaging/manpage.py`.
 
 Options that several commands share are listed once. argparse-manpage would repeat them fourteen
-times, and breaks the lines of a synopsis at the spaces inside brackets.
+times, and breaks the lines of a synopsis at the spaces inside brackets. Examples and exit statuses
+are those of the help.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from commandline import arguments, commands, explanation, placeholder
 from disksla import VERSION
 from disksla.commands.cli import build_parser
+from disksla.commands.command_table import COMMANDS
 
 SHARED_BY = 4
 """An option of at least this many commands is listed once, in a section of its own."""
@@ -46,25 +48,12 @@ these.
 is the daemon; the unit
 .I disksla\\-exporter.service
 runs it.
-The other commands show, compute and measure interactively, and do not need the
-daemon.
+The other commands show, compute and measure interactively; where a daemon
+runs, those that show ask it.
 Options set paths and addresses; the configuration file sets disks and terms.
 """
 
 TAIL = """\
-.SH EXIT STATUS
-.TP
-.B 0
-Success: the command completed, the promise is kept, or the file is valid.
-.TP
-.B 1
-The promise is not kept, or
-.B disksla doctor
-found something wrong.
-.TP
-.B 2
-The command failed: an invalid option, an invalid file, or an unknown disk.
-The reason is on standard error.
 .SH SIGNALS
 .TP
 .B SIGHUP
@@ -91,22 +80,6 @@ Rules and alerts for Prometheus, dashboards for Grafana.
 .TP
 .I /usr/share/doc/disksla\\-exporter
 Documentation: configuration, metrics, runbook and more.
-.SH EXAMPLES
-.TP
-.B disksla limits vk.ceph\\-ssd 100GiB
-Show the limits of a disk of this type and size, and how they are computed.
-.TP
-.B disksla top
-Show live what each disk does and what throttles it.
-.TP
-.B disksla explain vdb
-Explain what throttled a disk in the last seconds.
-.TP
-.B disksla doctor
-Check everything that must be right on this machine.
-.TP
-.B disksla check\\-config /etc/disksla/disksla.yml
-List all problems of a configuration before it is loaded.
 .SH SEE ALSO
 .BR fio (1),
 .BR iostat (1),
@@ -119,8 +92,8 @@ def manual(parser: argparse.ArgumentParser, version: str, day: str) -> str:
     shared = _shared(commands(parser).values())
     lines = [f'.TH DISKSLA 1 "{day}" "disksla {version}" "User Commands"', HEAD.rstrip()]
     lines.append(".SH COMMANDS")
-    for command in commands(parser).values():
-        lines += _command(command, set(shared))
+    for name, command in commands(parser).items():
+        lines += [*_command(command, set(shared)), *_examples(name)]
     lines.append(".SH OPTIONS OF SEVERAL COMMANDS")
     for action in shared.values():
         lines += _argument(action)
@@ -156,6 +129,16 @@ def _command(parser: argparse.ArgumentParser, shared: set[str]) -> Iterator[str]
     if also:
         yield ".PP"
         yield from _prose(f"Also {', '.join(also)}; see below.")
+
+
+def _examples(name: str) -> Iterator[str]:
+    command = COMMANDS[name]
+    for words, what in command.examples:
+        yield from (".TP", f".B {_escaped(f'disksla {name} {words}'.rstrip())}")
+        yield from _prose(f"{what[0].upper()}{what[1:]}.")
+    yield ".PP"
+    statuses = "; ".join(f"{status}: {text}" for status, text in command.statuses.items())
+    yield from _prose(f"Exit status {statuses}.")
 
 
 def _argument(action: argparse.Action) -> Iterator[str]:

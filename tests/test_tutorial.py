@@ -118,7 +118,9 @@ def test_commands_are_accepted_by_the_parser(path: Path) -> None:
 def test_configuration_of_disksla_is_good(tmp_path: Path) -> None:
     file = tmp_path / "disksla.yml"
     file.write_text(configuration("/etc/disksla/disksla.yml"), encoding="utf-8")
-    said = disksla("check-config", str(file)).replace(str(file), "/etc/disksla/disksla.yml")
+    said = disksla("check-config", "--config.file", str(file)).replace(
+        str(file), "/etc/disksla/disksla.yml"
+    )
     assert said == shown("disksla check-config")
 
 

@@ -18,14 +18,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.busy import measure_busy
-from bench.consumers import measure_consumers
 from bench.crowded import measure_crowded
-from bench.data_writes import measure_data_writes
-from bench.groups import measure_groups
 from bench.looked import measure_looked
 from bench.loops import loop_devices
-from bench.many import measure_many
 from bench.measures import (
     Process,
     cpu_s,
@@ -37,26 +32,11 @@ from bench.measures import (
     value,
     wait_for,
 )
-from bench.versions import measure_versions
-from bench.web import measure_web
 
 HERE = Path(__file__).parent
 PERIOD_S = 0.1
 SETTLE_S = 2.0
 BUSY = 8
-LIBRARIES = (
-    "threading",
-    "logging",
-    "asyncio",
-    "msgspec",
-    "yaml",
-    "pyudev",
-    "h11",
-    "re2",
-    "apscheduler.schedulers.background",
-    "prometheus_client",
-    "disksla.commands.serve",
-)
 
 
 def start_node_exporter(stack: ExitStack) -> Process | None:
@@ -174,44 +154,7 @@ def measure_scrapes(devices: int, scrapes: int) -> None:
             )
 
 
-def measure_memory() -> None:
-    """Print the resident memory that each library adds."""
-    script = (
-        "import importlib, sys\n"
-        "for name in ['sys', *sys.argv[1:]]:\n"
-        "    importlib.import_module(name)\n"
-        "    pages = int(open('/proc/self/statm').read().split()[1])\n"
-        "    print(name, pages / 256)\n"
-    )
-    output = subprocess.run(
-        [sys.executable, "-c", script, *LIBRARIES], check=True, capture_output=True, text=True
-    ).stdout
-    before = 0.0
-    for line in output.splitlines():
-        name, total = line.split()
-        labels = {
-            "sys": "Python itself",
-            "asyncio": "asyncio, with OpenSSL",
-            "apscheduler.schedulers.background": "APScheduler",
-            "re2": "google-re2",
-            "disksla.commands.serve": "disksla and the rest",
-        }
-        print(f"| {labels.get(name, name)} | {float(total) - before:.1f} | {float(total):.1f} |")
-        before = float(total)
-
-
-PARTS: dict[str, Callable[..., None]] = {
-    "web": lambda seconds="30": measure_web(float(seconds)),
-    "against": lambda program: measure_versions(Path(program)),
-    "data-writes": lambda seconds="5": measure_data_writes(float(seconds)),
-    "consumers": measure_consumers,
-    "groups": measure_groups,
-    "looked": measure_looked,
-    "busy": measure_busy,
-    "many": measure_many,
-    "crowded": measure_crowded,
-}
-WITHOUT_ROOT = {"busy", "many", "crowded"}
+PARTS: dict[str, Callable[..., None]] = {"looked": measure_looked, "crowded": measure_crowded}
 
 
 def main() -> int:
@@ -219,7 +162,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that disks are removed
     part, *rest = sys.argv[1:] or [""]
     may_make_disks = os.geteuid() == 0 and Path("/dev/loop-control").exists()
-    if part not in WITHOUT_ROOT and not may_make_disks:
+    if part != "crowded" and not may_make_disks:
         print("bench: SKIPPED: needs root and /dev/loop-control to create devices")
         return 0
     if part in PARTS:
@@ -232,16 +175,13 @@ def main() -> int:
         " | disksla MiB | ticks | missed |"
     )
     print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for devices in (8, 64, 512):
+    for devices in (8, 64):
         for busy in (0, BUSY):
             measure_cost(devices, busy, seconds)
     print("\nScrapes of 64 disks, 8 of them busy, while sampling; durations in ms:\n")
     print("| format | samples | KiB | median | 95 % | slowest | ticks missed |")
     print("|:--|--:|--:|--:|--:|--:|--:|")
     measure_scrapes(64, 100)
-    print("\nResident memory in MiB, as libraries are loaded one after the other:\n")
-    print("| library | adds | total |\n|:--|--:|--:|")
-    measure_memory()
     return 0
 
 

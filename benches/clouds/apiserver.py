@@ -3,11 +3,9 @@
 There are no controllers and no kubelet: what they would do of the matter, the methods here do.
 """
 
-import base64
 import contextlib
 import json
 import secrets
-import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -91,11 +89,6 @@ class Cluster:
             "POST", f"{path}?fieldValidation=Strict", {"metadata": metadata, **content}
         )
 
-    def release(self, path: str) -> None:
-        """Remove the finalizers of an object, as the controllers do that protect it."""
-        patch = {"metadata": {"finalizers": None}}
-        self.call("PATCH", path, patch, content="application/merge-patch+json")
-
     def apply(self, manifest: str) -> None:
         """Apply the objects of a file, as `kubectl apply --server-side --filename` does."""
         for wanted in yaml.safe_load_all(manifest):
@@ -135,28 +128,11 @@ class Cluster:
         return [json.loads(line) for line in lines]
 
     @contextlib.contextmanager
-    def without_etcd(self) -> Iterator[None]:
-        """Stop etcd in the block, so that the server has its memory only."""
-        self._etcd.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._etcd.send_signal(signal.SIGCONT)
-
-    def signed(self, token: str, changes: Mapping[str, Any], key: Path | None = None) -> str:
-        """Return a token with other claims, signed with a key; by default with the server's."""
-        head, claims, _ = token.split(".")
-        wanted = json.loads(_decoded(claims)) | dict(changes)
-        content = f"{head}.{_encoded(json.dumps(wanted).encode())}"
-        command = ["openssl", "dgst", "-sha256", "-sign", str(key or self.directory / "sa.key")]
-        run = subprocess.run(command, input=content.encode(), capture_output=True, check=True)
-        return f"{content}.{_encoded(run.stdout)}"
-
-    @contextlib.contextmanager
     def running(self, programs: Path, certificates: Path, audited: str) -> Iterator[None]:
         """Run both servers in the block."""
         directory = self.directory
-        make_key(directory / "sa.key")
+        private = ["openssl", "genrsa", "-out", "sa.key", "2048"]
+        subprocess.run(private, cwd=directory, check=True, capture_output=True)
         public = ["openssl", "rsa", "-pubout", "-in", "sa.key", "-out", "sa.pub"]
         subprocess.run(public, cwd=directory, check=True, capture_output=True)
         (directory / "audit.yaml").write_text(AUDITED.format(user=audited))
@@ -190,7 +166,7 @@ class Cluster:
             "audit-log-path": directory / "audit.log",
         }
         with contextlib.ExitStack() as stack:
-            self._etcd = stack.enter_context(self._process(programs / ETCD_PROGRAM, etcd))
+            stack.enter_context(self._process(programs / ETCD_PROGRAM, etcd))
             stack.enter_context(self._process(programs / "kube-apiserver", apiserver))
             if not eventually(self._is_ready, START_S):
                 log = (directory / "kube-apiserver.log").read_text()
@@ -219,17 +195,3 @@ class Cluster:
                 yield process
             finally:
                 process.kill()
-
-
-def make_key(path: Path) -> None:
-    """Write a new RSA key."""
-    command = ["openssl", "genrsa", "-out", str(path), "2048"]
-    subprocess.run(command, check=True, capture_output=True)
-
-
-def _decoded(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def _encoded(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -1,9 +1,9 @@
-"""Volumes of Kubernetes with random terms: their classes, their objects, and their mounts."""
+"""Volumes of Kubernetes: their classes, their objects, and their mounts."""
 
 import hashlib
 import random
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from clouds.apiserver import STORAGE, Cluster
@@ -16,45 +16,7 @@ STORAGE_CLASSES = f"{STORAGE}/storageclasses"
 ATTRIBUTES_CLASSES = f"{STORAGE}/volumeattributesclasses"
 
 EBS, PD, AZURE = "ebs.csi.aws.com", "pd.csi.storage.gke.io", "disk.csi.azure.com"
-CINDER, YANDEX = "cinder.csi.openstack.org", "disk-csi-driver.mks.ycloud.io"
-PROVIDERS = {EBS: "aws", PD: "gcp", AZURE: "azure", CINDER: "vk", YANDEX: "yandex"}
-TYPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    EBS: {"gp2": (), "gp3": ("iops", "bandwidth"), "io1": ("iops",), "io2": ("iops",), "st1": ()},
-    PD: {
-        "pd-balanced": (),
-        "pd-ssd": (),
-        "pd-extreme": ("iops",),
-        "hyperdisk-balanced": ("iops", "bandwidth"),
-        "hyperdisk-extreme": ("iops",),
-        "hyperdisk-throughput": ("bandwidth",),
-    },
-    AZURE: {
-        "Premium_LRS": (),
-        "StandardSSD_ZRS": (),
-        "PremiumV2_LRS": ("iops", "bandwidth"),
-        "UltraSSD_LRS": ("iops", "bandwidth"),
-    },
-    CINDER: {"ceph-ssd": (), "high-iops": ()},
-    YANDEX: {"network-ssd": (), "network-hdd": ()},
-}
-"""Types, and what the customer chooses for each."""
-NAMES = {  # in a StorageClass, and in a VolumeAttributesClass
-    EBS: {"type": ("type",) * 2, "iops": ("iops",) * 2, "bandwidth": ("throughput",) * 2},
-    PD: {
-        "type": ("type", ""),
-        "iops": ("provisioned-iops-on-create", "iops"),
-        "bandwidth": ("provisioned-throughput-on-create", "throughput"),
-    },
-    AZURE: {
-        "type": ("skuName", "skuName"),
-        "iops": ("DiskIOPSReadWrite",) * 2,
-        "bandwidth": ("DiskMBpsReadWrite",) * 2,
-    },
-    CINDER: {"type": ("type", "")},
-    YANDEX: {"type": ("type", "")},
-}
-UNITS = {EBS: ("", "MiB/s"), PD: ("Mi", "MiB/s"), AZURE: ("", "MB/s")}
-"""Of the bandwidth: in a class, and in the file of terms."""
+CINDER = "cinder.csi.openstack.org"
 
 
 class Ordered(NamedTuple):
@@ -102,37 +64,8 @@ class Created(NamedTuple):
         }
 
 
-def some_order(draw: random.Random) -> Ordered:
-    """Return a volume with random terms, which were ordered at first, or changed to later."""
-    driver = draw.choice(list(TYPES))
-    api_type = draw.choice(list(TYPES[driver]))
-    terms: dict[str, Any] = {"provider": PROVIDERS[driver], "api_type": api_type}
-    wanted, other = {"type": api_type}, {"type": draw.choice(list(TYPES[driver]))}
-    for name in TYPES[driver][api_type]:
-        value = draw.randint(3000, 9000)
-        in_class, in_terms = UNITS[driver] if name == "bandwidth" else ("", "")
-        terms[name] = f"{value}{in_terms}" if in_terms else value
-        wanted[name], other[name] = f"{value}{in_class}", f"{value - 1}{in_class}"
-    ordered: dict[str, str] = {}
-    changed: dict[str, str] = {}
-    for name, text in wanted.items():
-        first, later = NAMES[driver][name]
-        if later and draw.random() < 0.5:
-            changed[later] = text
-            if draw.random() < 0.5:
-                ordered[spelled(draw, first)] = other[name]
-        else:
-            ordered[spelled(draw, first)] = text
-    return Ordered(driver, ordered, terms, changed or None, capacity=f"{draw.randint(10, 4000)}Gi")
-
-
-def spelled(draw: random.Random, name: str) -> str:
-    """Return a name in one of the spellings that drivers accept."""
-    return draw.choice([name, name.lower(), name.upper()])
-
-
 def special_orders(draw: random.Random) -> list[Ordered]:
-    """Return a volume for each rule that `some_order` does not follow."""
+    """Return a volume for each rule of the drivers."""
     gib, per_gib = draw.randint(1, 15) * 128, draw.randint(5, 30)
     iops = {"provider": "aws", "api_type": "io2", "iops": gib * per_gib}
     per_size = {"type": "io2", "iopsPerGB": str(per_gib)}

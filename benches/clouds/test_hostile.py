@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from clouds.namespace import METADATA, Ended, Namespace
+from clouds.namespace import Ended, Namespace
 from clouds.server import Answer, Received, Reply, serving
 
 GOOGLE = {"metadata-flavor": "Google"}
@@ -146,30 +146,6 @@ def test_slow_answer_ends(namespace: Namespace, answer: Answer) -> None:
     assert "there was no complete answer within 5 s" in ended.output
 
 
-def test_nothing_listens(namespace: Namespace) -> None:
-    ended = namespace.detect("--provider", "azure")
-    assert ended.reasons == [("metadata", "unreachable")]
-    assert f"{METADATA}: Connection refused" in ended.output
-
-
-@pytest.mark.parametrize("provider", ["gcp", "yandex"])
-@pytest.mark.parametrize("flavor", [{}, {"metadata-flavor": "Other"}])
-def test_wrong_metadata_flavor(
-    namespace: Namespace, provider: str, flavor: dict[str, str]
-) -> None:
-    ended = ask(namespace, lambda _: Reply(body=b"epd1", headers=flavor), "--provider", provider)
-    assert ended.reasons == [("metadata", "invalid")]
-    assert "see that the provider is right" in ended.output
-
-
-@pytest.mark.parametrize("provider", [name for name in PROVIDERS if name != "azure"])
-def test_other_cloud(namespace: Namespace, provider: str) -> None:
-    """Answer as Azure does, where another provider is expected."""
-    ended = ask(namespace, azure, "--provider", provider)
-    [(source, _)] = ended.reasons
-    assert (source, ended.file["disks"]) == ("metadata", [])
-
-
 def test_metadata_go_around_the_proxy(namespace: Namespace) -> None:
     with serving(namespace.listen(80), azure) as server:
         proxies = {"http_proxy": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
@@ -177,19 +153,6 @@ def test_metadata_go_around_the_proxy(namespace: Namespace) -> None:
     assert len(server.requests) == 2
     assert all("x-forwarded-for" not in request.headers for request in server.requests)
     assert ended.reasons == [("api", "unreachable")]
-
-
-def test_api_with_a_valid_certificate(namespace: Namespace, certificates: Path) -> None:
-    ended = with_api(namespace, arm, certificates)
-    assert ended.status == 0, ended.output
-    [disk] = ended.file["disks"]
-    assert disk == {
-        "match": {"volume": "os"},
-        "api_type": "Premium_LRS",
-        "size": "64GiB",
-        "caching": "read-write",
-        "options": {"tier": "P6"},
-    }
 
 
 @pytest.mark.parametrize("certificate", ["itself", "other"])
@@ -227,13 +190,6 @@ def test_api_through_a_proxy(namespace: Namespace, certificates: Path) -> None:
     assert around.status == 0
 
 
-def test_clock_of_the_machine_is_wrong(namespace: Namespace, certificates: Path) -> None:
-    date = {"date": "Mon, 23 Nov 2020 01:00:00 GMT"}
-    ended = with_api(namespace, lambda _: Reply(401, headers={"Date": date["date"]}), certificates)
-    assert ended.reasons == [("api", "clock")]
-    assert "minutes ahead of that of the server; synchronize it" in ended.output
-
-
 @pytest.mark.parametrize("status", [200, 301, 401, 403, 404, 429, 500])
 def test_no_secret_is_shown(
     namespace: Namespace, certificates: Path, status: int, tmp_path: Path
@@ -260,12 +216,3 @@ def test_last_good_file_is_kept(namespace: Namespace, certificates: Path, tmp_pa
     assert [ended.file[key] for key in kept] == [good.file[key] for key in kept]
     assert ended.reasons == [("metadata", "unreachable")]
     assert [path.name for path in tmp_path.iterdir()] == ["cloud.json"]
-
-
-@pytest.mark.parametrize("content", [b"junk", b'{"disks": []}', b""])
-def test_other_file_is_replaced(namespace: Namespace, tmp_path: Path, content: bytes) -> None:
-    output = tmp_path / "cloud.json"
-    output.write_bytes(content)
-    ended = ask(namespace, azure, "--provider", "azure", "--output", output)
-    assert "it is replaced" in ended.output
-    assert len(ended.file["disks"]) == 1

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from clouds.namespace import METADATA, Namespace
+from clouds.namespace import Namespace
 from clouds.server import Received, Reply, serving
 from support.waiting import eventually
 
@@ -313,16 +313,6 @@ def test_rejected_credentials(cloud: Cloud, name: str) -> None:
     assert ended.file["machine"] == {"type": "m5.large"}
 
 
-def test_instance_without_a_role(cloud: Cloud) -> None:
-    without = Cloud(cloud.namespace, cloud.moto, cloud.instance_id)
-    without.metadata = lambda request: (  # type: ignore[method-assign]
-        Reply(404) if "iam" in request.path else Cloud.metadata(without, request)
-    )
-    ended = without.detect()
-    assert ended.reasons == [("api", "not_found")]
-    assert "give it an instance profile that permits ec2:DescribeVolumes" in ended.output
-
-
 def efs(moto: Moto, **values: Any) -> str:
     """Return the source by which a new file system is mounted."""
     token = f"t{len(moto.call('efs', 'describe_file_systems')['FileSystems'])}"
@@ -398,39 +388,3 @@ def test_file_systems_are_found(cloud: Cloud, lenient: Moto, tmp_path: Path) -> 
         },
         "/mnt/4": {"api_type": "fsx-openzfs", "size": "64GiB", "bandwidth": "128MB/s"},
     }
-
-
-def test_denied_permission_costs_one_file_system(
-    cloud: Cloud, lenient: Moto, tmp_path: Path
-) -> None:
-    denied = fsx(cloud.moto, "LUSTRE", 1200, LustreConfiguration={"DeploymentType": "SCRATCH_2"})
-    ended, entries = detect_mounted(cloud, tmp_path, denied, efs(lenient))
-    assert ended.status == 1
-    assert list(entries) == ["/mnt/1"]
-    assert ended.reasons == [("api", "denied")]
-    assert (
-        f" in {REGION} failed: fsx:DescribeFileSystems was denied"
-        " to role disksla; add it to the policy of the role\n"
-    ) in ended.output
-
-
-def test_file_system_that_is_gone(cloud: Cloud, lenient: Moto, tmp_path: Path) -> None:
-    efs(lenient)
-    ended, entries = detect_mounted(cloud, tmp_path, f"fs-0000.efs.{REGION}.amazonaws.com:/")
-    assert (ended.reasons, entries) == ([("api", "not_found")], {})
-
-
-def test_metadata_of_moto(namespace: Namespace, moto_environment: Path) -> None:
-    """Find no volumes of the instance that moto's own metadata service names, i-fake."""
-    program = (moto_environment / "bin" / "moto_server", "-H", METADATA, "-p", "80")
-    with subprocess.Popen(
-        namespace.inside(*program), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as server:
-        try:
-            url = f"http://{METADATA}"
-            assert eventually(lambda: curl(namespace, f"{url}/moto-api/") == 0, 60)
-            ended = namespace.detect("--provider", "aws", "--endpoint", url)
-        finally:
-            server.terminate()
-    assert (ended.status, ended.file["disks"]) == (0, [])
-    assert ended.file["machine"] == {"type": "moto.virtual"}

@@ -12,15 +12,7 @@ SECTION = "\n## On other engines\n"
 def blocks(language: str) -> list[str]:
     """Return the blocks of code of the section, in a language."""
     _, _, section = PAGE.read_text(encoding="utf-8").partition(SECTION)
-    return _blocks(section.partition("\n## ")[0], language)
-
-
-def yaml_blocks() -> list[str]:
-    """Return all configurations of the page."""
-    return _blocks(PAGE.read_text(encoding="utf-8"), "yaml")
-
-
-def _blocks(text: str, language: str) -> list[str]:
+    text = section.partition("\n## ")[0]
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 

@@ -1,201 +1,166 @@
-"""Prometheus, Thanos and VictoriaMetrics on loopback, with the options of docs/fleet.md.
+"""Prometheus and VictoriaMetrics on loopback with one history, as docs/fleet.md starts them.
 
-Addresses and files are those of the test. The heads of the TSDBs span four days: the history of a
-test is a day long, and ends after the present, so that rules can be evaluated on it.
+Addresses and files are those of the test. vmagent writes the history to both. It ends after the
+present, so that rules can be evaluated on it.
 """
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from subprocess import Popen
 from typing import NamedTuple
 
-import pytest
-
 from engines.documented import options, with_values
-from support.monitoring_stack import Prometheus, Service, alertmanager, free_port, running
+from grafana.sample_history import openmetrics
+from support.monitoring_stack import (
+    PATIENCE_S,
+    Prometheus,
+    Service,
+    alertmanager,
+    free_port,
+    running,
+)
+from support.waiting import eventually
 
-THANOS = Path(__file__).resolve().parents[2] / ".cache" / "engines" / "thanos" / "bin" / "thanos"
-PROGRAMS = ("prometheus", "promtool", "victoria-metrics", "vmagent", "vmalert")
-_LONG_HEAD = {"min-block-duration": "4d", "max-block-duration": "4d"}
+PROGRAMS = ("prometheus", "prometheus-alertmanager", "victoria-metrics", "vmagent", "vmalert")
+_AHEAD_S = 1200
+"""The history ends so long after the present."""
+_LAST_SECOND = -12
+"""So that no sample is at the boundary of the range of a query at a whole minute."""
+_PIECE_LINES = 20_000
+
+Values = Mapping[str, str | list[str]]
+"""Values of options; a list repeats the option."""
 
 
 def missing() -> str | None:
     """Return which programs are missing; None if none is."""
     absent = [name for name in PROGRAMS if shutil.which(name) is None]
-    absent += [] if THANOS.exists() else ["thanos"]
     return f"NOT TESTED: {', '.join(absent)} missing (make engines)" if absent else None
 
 
-needs_engines = pytest.mark.skipif(missing() is not None, reason=missing() or "none is missing")
+class Stores(NamedTuple):
+    """Stores with the same samples, the rulers of both, and the Alertmanager of these."""
+
+    prometheus: Prometheus
+    victoria: Prometheus
+    vmalert: Service
+    alertmanager: Service
+    end_s: int
+    """Unix time of the end of the history."""
 
 
-Values = dict[str, str | list[str]]
-"""Values of options; an empty one is a switch, and a list repeats the option."""
-
-
-class Store(NamedTuple):
-    """A running program that takes and returns samples."""
-
-    api: Prometheus
-    write_url: str
-    process: "Popen[bytes]"
-
-
-def local() -> str:
-    """Return an address that is free."""
-    return f"127.0.0.1:{free_port()}"
-
-
-class Programs:
+class _Programs:
     """Starts programs in a directory; all end with the stack."""
 
     def __init__(self, stack: ExitStack, home: Path) -> None:
-        self.home = home
-        self._stack = stack
+        self._stack, self._home = stack, home
 
-    def prometheus(self, name: str, config: object, address: str | None = None) -> Store:
-        """Run Prometheus that takes remote write."""
-        address = address or local()
-        file = self.write(f"{name}.json", config)
-        api = Prometheus(address)
-        command = [
-            "prometheus",
-            f"--config.file={file}",
-            f"--storage.tsdb.path={self.home / name}",
-            f"--web.listen-address={address}",
-            "--web.enable-remote-write-receiver",
-            *(f"--storage.tsdb.{key}={value}" for key, value in _LONG_HEAD.items()),
-        ]
-        return Store(api, f"http://{address}/api/v1/write", self._run(name, command, api))
+    def start(self, name: str, values: Values, port: int) -> None:
+        """Start a program with its documented options, and with other values of some."""
+        self.run([name, *with_values(options(name), dict(values))], port)
 
-    def receiver(
-        self, name: str, grpc: str, http: str, write: str, hashring: Path
-    ) -> Popen[bytes]:
-        """Run Thanos Receive, as one of the hashring."""
-        values: Values = {
-            "--label": f'receiver="{name}"',
-            "--tsdb.path": str(self.home / name),
-            "--receive.hashrings-file": str(hashring),
-            "--receive.local-endpoint": grpc,
-            "--grpc-address": grpc,
-            "--http-address": http,
-            "--remote-write.address": write,
-            "--receive.capnproto-address": local(),
-            "--grpc-grace-period": "1s",
-            "--http-grace-period": "1s",
-            **{f"--tsdb.{key}": value for key, value in _LONG_HEAD.items()},
-        }
-        return self._thanos("receive", name, values, Service(http))
+    def run(self, command: list[str], port: int) -> None:
+        """Start a program until the end of the stack."""
+        name = Path(command[0]).name
+        service = Service(f"127.0.0.1:{port}")
+        log = self._home / f"{name}-{port}.log"
+        self._stack.enter_context(running(command, service, log))
 
-    def query(
-        self, name: str, endpoints: Sequence[str], more: Mapping[str, str] | None = None
-    ) -> Prometheus:
-        """Run Thanos Query over stores, perhaps with more options."""
-        http = local()
-        values: Values = {
-            "--endpoint": list(endpoints),
-            "--grpc-address": local(),
-            "--http-address": http,
-            "--grpc-grace-period": "1s",
-            "--http-grace-period": "1s",
-            **(more or {}),
-        }
-        api = Prometheus(http)
-        self._thanos("query", name, values, api)
-        return api
-
-    def ruler(
-        self, name: str, grpc: str, query: str, alertmanager: str, rules: Sequence[Path]
-    ) -> Service:
-        """Run Thanos Rule over Thanos Query."""
-        http = local()
-        values: Values = {
-            "--label": f'replica="{name}"',
-            "--data-dir": str(self.home / name),
-            "--rule-file": [str(file) for file in rules],
-            "--query": query,
-            "--alertmanagers.url": f"http://{alertmanager}",
-            "--grpc-address": grpc,
-            "--http-address": http,
-            "--grpc-grace-period": "1s",
-            "--http-grace-period": "1s",
-        }
-        api = Service(http)
-        self._thanos("rule", name, values, api)
-        return api
-
-    def sidecar(self, name: str, prometheus: str) -> str:
-        """Run a sidecar beside the Prometheus server `name`; return its address of gRPC."""
-        grpc, http = local(), local()
-        values: Values = {
-            "--tsdb.path": str(self.home / name),
-            "--prometheus.url": f"http://{prometheus}",
-            "--grpc-address": grpc,
-            "--http-address": http,
-            "--grpc-grace-period": "1s",
-            "--http-grace-period": "1s",
-        }
-        self._thanos("sidecar", f"{name}-sidecar", values, Service(http))
-        return grpc
-
-    def victoria(self, name: str, more: Mapping[str, str] | None = None) -> Store:
-        """Run VictoriaMetrics, perhaps with other options."""
-        own = {"-storageDataPath": str(self.home / name), "-httpListenAddr": local()}
-        values: Values = {**own, **(more or {})}
-        address = str(values["-httpListenAddr"])
-        api = Prometheus(address)
-        process = self._run(name, _command("victoria-metrics", values), api)
-        return Store(api, f"http://{address}/api/v1/write", process)
-
-    def vmagent(self, name: str, scrape: object, urls: Sequence[str]) -> Popen[bytes]:
-        """Run vmagent, which scrapes and writes to stores."""
-        address = local()
-        values: Values = {
-            "-promscrape.config": str(self.write(f"{name}.yml", scrape)),
-            "-remoteWrite.tmpDataPath": str(self.home / f"{name}-buffer"),
-            "-remoteWrite.url": list(urls),
-            "-httpListenAddr": address,
-        }
-        return self._run(name, _command("vmagent", values), Service(address))
-
-    def vmalert(self, name: str, store: str, alertmanager: str, rules: Sequence[Path]) -> Service:
-        """Run vmalert on VictoriaMetrics."""
-        address = local()
-        values: Values = {
-            "-rule": [str(file) for file in rules],
-            "-datasource.url": f"http://{store}",
-            "-remoteWrite.url": f"http://{store}",
-            "-remoteRead.url": f"http://{store}",
-            "-notifier.url": f"http://{alertmanager}",
-            "-httpListenAddr": address,
-        }
-        api = Service(address)
-        self._run(name, _command("vmalert", values), api)
-        return api
-
-    def alertmanager(self) -> Service:
-        """Run Alertmanager without receivers of notifications."""
-        silent = {"route": {"receiver": "none"}, "receivers": [{"name": "none"}]}
-        config = self.write("alertmanager.json", silent)
-        return self._stack.enter_context(alertmanager(config, self.home / "alertmanager"))
-
-    def write(self, name: str, content: object) -> Path:
-        """Write a file of JSON, which is YAML too."""
-        file = self.home / name
+    def write(self, name: str, content: object) -> str:
+        """Write a file of JSON, which is YAML too; return its path."""
+        file = self._home / name
         file.write_text(json.dumps(content))
-        return file
-
-    def _thanos(self, part: str, name: str, values: Values, service: Service) -> Popen[bytes]:
-        command = [str(THANOS), part, *with_values(options(f"thanos {part}"), values)]
-        return self._run(name, command, service)
-
-    def _run(self, name: str, command: list[str], service: Service) -> Popen[bytes]:
-        log = self.home / f"{name}.log"
-        return self._stack.enter_context(running(command, service, log))
+        return str(file)
 
 
-def _command(program: str, values: Values) -> list[str]:
-    return [program, *with_values(options(program), values)]
+@contextmanager
+def stores_in(home: Path, rules: Sequence[Path]) -> Iterator[Stores]:
+    """Run everything, and write the history."""
+    with ExitStack() as stack:
+        programs = _Programs(stack, home)
+        prometheus, victoria, agent = (Prometheus(f"127.0.0.1:{free_port()}") for _ in range(3))
+        silent = {"route": {"receiver": "none"}, "receivers": [{"name": "none"}]}
+        config = Path(programs.write("alertmanager.json", silent))
+        pager = stack.enter_context(alertmanager(config, home / "alertmanager"))
+        files = [str(file) for file in rules]
+        _start_prometheus(programs, home, prometheus, pager, files)
+        programs.start(
+            "victoria-metrics",
+            {
+                "-storageDataPath": str(home / "victoria"),
+                "-dedup.minScrapeInterval": "2s",  # the interval of the rules of the test
+                "-httpListenAddr": victoria.address,
+            },
+            _port(victoria),
+        )
+        urls = [f"http://{each.address}/api/v1/write" for each in (prometheus, victoria)]
+        programs.start(
+            "vmagent",
+            {
+                "-promscrape.config": programs.write("scrape.yml", {}),
+                "-remoteWrite.tmpDataPath": str(home / "buffer"),
+                "-remoteWrite.url": urls,
+                "-httpListenAddr": agent.address,
+            },
+            _port(agent),
+        )
+        end_s = int(time.time()) // 60 * 60 + _AHEAD_S + _LAST_SECOND
+        _write(agent, end_s)
+        for store in (prometheus, victoria):
+            assert eventually(lambda store=store: _has_all(store, end_s), PATIENCE_S, 0.5)  # type: ignore[misc]
+        rulers = []
+        for _ in range(2):
+            rulers.append(Service(f"127.0.0.1:{free_port()}"))
+            at = f"http://{victoria.address}"
+            values: Values = {
+                "-rule": files,
+                **dict.fromkeys(("-datasource.url", "-remoteWrite.url", "-remoteRead.url"), at),
+                "-notifier.url": f"http://{pager.address}",
+                "-httpListenAddr": rulers[-1].address,
+            }
+            programs.start("vmalert", values, _port(rulers[-1]))
+        yield Stores(prometheus, victoria, rulers[0], pager, end_s)
+
+
+def _port(service: Service) -> int:
+    return int(service.address.rpartition(":")[2])
+
+
+def _start_prometheus(
+    programs: _Programs, home: Path, prometheus: Prometheus, pager: Service, rules: list[str]
+) -> None:
+    config = {
+        "rule_files": rules,
+        "storage": {"tsdb": {"out_of_order_time_window": "2h"}},  # vmagent does not keep the order
+        "alerting": {"alertmanagers": [{"static_configs": [{"targets": [pager.address]}]}]},
+    }
+    command = [
+        "prometheus",
+        f"--config.file={programs.write('prometheus.json', config)}",
+        f"--storage.tsdb.path={home / 'prometheus'}",
+        f"--web.listen-address={prometheus.address}",
+        "--web.enable-remote-write-receiver",
+        *(f"--storage.tsdb.{each}-block-duration=4d" for each in ("min", "max")),
+    ]
+    programs.run(command, _port(prometheus))
+
+
+def _write(agent: Service, end_s: int) -> None:
+    """Write the history, in order of time."""
+    lines = sorted(openmetrics(end_s).splitlines()[:-1], key=lambda line: line.rpartition(" ")[2])
+    for begin in range(0, len(lines), _PIECE_LINES):
+        text = "".join(f"{line}000\n" for line in lines[begin : begin + _PIECE_LINES])
+        url = f"http://{agent.address}/api/v1/import/prometheus"
+        with urllib.request.urlopen(url, text.encode(), timeout=PATIENCE_S):
+            pass
+
+
+def _has_all(store: Prometheus, end_s: int) -> bool:
+    answer = store.get("/api/v1/query", query="count(up)", time=str(end_s))["data"]["result"]
+    last = store.get("/api/v1/query", query="max(timestamp(up))", time=str(end_s))
+    found = last["data"]["result"]
+    return bool(answer and found) and float(found[0]["value"][1]) == end_s

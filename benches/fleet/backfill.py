@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from fleet.page import samples_at
+from fleet.hosts import samples_at
 from support.monitoring_stack import Prometheus
 
 STEP_S = 60

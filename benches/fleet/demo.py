@@ -2,8 +2,8 @@
 
 import datetime as dt
 import json
-import os
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from fleet.backfill import STEP_S, backfill, backfill_rules, steps_of
 from fleet.grafana import grafana, write_provisioning
-from fleet.measure import time_rules
-from fleet.schedule import DISKS_PER_HOST
+from fleet.hosts import DISKS_OF_TWO
 from fleet.server import serve_fleet
 from fleet.stack import MIXIN, NO_TARGETS, ScrapeConfig, prometheus
 from support.monitoring_stack import alertmanager
@@ -27,18 +26,18 @@ _NO_RECEIVERS = {"route": {"receiver": "none"}, "receivers": [{"name": "none"}]}
 class Demo(NamedTuple):
     """Size of the fleet, its history, and the scrape interval."""
 
-    hosts: int = 20
-    hours: float = 24.0
-    interval_s: float = 60.0
+    hosts: int
+    hours: float
+    interval_s: float
 
 
-def show(demo: Demo, home: Path, log: Callable[[str], None], wait: Callable[[], None]) -> None:
-    """Write the history, start all servers, log their addresses, wait, and stop all of them."""
+def show(demo: Demo, home: Path, log: Callable[[str], None]) -> None:
+    """Write the history, start all servers, log their addresses, and wait to be interrupted."""
     data = home / "data"
     data.mkdir()
     end_s = _this_minute_s()
     start_s = end_s - round(demo.hours * 3600)
-    disks = demo.hosts * DISKS_PER_HOST
+    disks = demo.hosts * DISKS_OF_TWO // 2
     log(f"writing {demo.hours:g} h of history of {disks} disks; a day of 200 takes minutes")
     started_s = time.monotonic()
     backfill(SEED, demo.hosts, start_s, start_s, end_s, data)
@@ -66,15 +65,8 @@ def show(demo: Demo, home: Path, log: Callable[[str], None], wait: Callable[[], 
         provisioning = write_provisioning(home, server.address)
         log(f"Grafana       {_at(stack.enter_context(grafana(home, provisioning)))}")
         log(f"              provisioning is in {provisioning}")
-        seconds = time_rules(server, scrape_config.rules)
-        slowest = max(seconds, key=lambda group: seconds[group])
-        log(
-            f"Rules         one evaluation over this history takes {sum(seconds.values()):.2f} s;"
-            f" the slowest group, {slowest}, in {seconds[slowest]:.2f} s"
-            f" (load average {os.getloadavg()[0]:.1f})"
-        )
         log("Press Ctrl-C to stop")
-        wait()
+        threading.Event().wait()
 
 
 def _period(*ends_s: int) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from fleet.schedule import host_name
+from fleet.hosts import host_name
 from support import monitoring_stack as monitoring
 from support.monitoring_stack import Prometheus
 
@@ -30,11 +30,6 @@ class ScrapeConfig(NamedTuple):
     """Address of the server of the hosts."""
     hosts: int
     interval_s: float = 60.0
-    rules_interval_s: float | None = None
-    """None for the scrape interval."""
-    block_minutes: int | None = None
-    """Length of a block; None for the default of two hours. A block is cut when the head spans one
-    and a half times as much."""
     rules: tuple[Path, ...] = (MIXIN / "prometheus_rules.yaml", MIXIN / "prometheus_alerts.yaml")
     alertmanager: str | None = None
 
@@ -45,18 +40,7 @@ NO_TARGETS = ScrapeConfig("127.0.0.1:9", hosts=0, rules=())
 
 @contextmanager
 def prometheus(scrape: ScrapeConfig, home: Path) -> Iterator[Prometheus]:
-    """Run Prometheus with its data in `home`/data."""
-    config = write_configuration(scrape, home)
-    options = ["--log.level=warn", "--web.enable-lifecycle", _RETENTION]
-    if scrape.block_minutes is not None:
-        options.append(f"--storage.tsdb.min-block-duration={scrape.block_minutes}m")
-        options.append(f"--storage.tsdb.max-block-duration={scrape.block_minutes}m")
-    with monitoring.prometheus(config, home / "data", *options) as server:
-        yield server
-
-
-def write_configuration(scrape: ScrapeConfig, home: Path) -> Path:
-    """Write prometheus.yml, and the file of targets for service discovery."""
+    """Run Prometheus with its data in `home`/data, its configuration beside it."""
     names = [f"{host_name(number)}:10056" for number in range(scrape.hosts)]
     targets = home / "hosts.json"
     targets.write_text(json.dumps([{"targets": names}]))
@@ -65,7 +49,7 @@ def write_configuration(scrape: ScrapeConfig, home: Path) -> Path:
         "global": {
             "scrape_interval": f"{scrape.interval_s:g}s",
             "scrape_timeout": f"{min(10.0, scrape.interval_s):g}s",
-            "evaluation_interval": f"{scrape.rules_interval_s or scrape.interval_s:g}s",
+            "evaluation_interval": f"{scrape.interval_s:g}s",
         },
         "rule_files": [str(path) for path in scrape.rules],
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": alertmanagers}]}]},
@@ -86,6 +70,8 @@ def write_configuration(scrape: ScrapeConfig, home: Path) -> Path:
             }
         ],
     }
-    path = home / "prometheus.yml"
-    path.write_text(json.dumps(document, indent=1))  # JSON is YAML
-    return path
+    config = home / "prometheus.yml"
+    config.write_text(json.dumps(document, indent=1))  # JSON is YAML
+    options = ["--log.level=warn", "--web.enable-lifecycle", _RETENTION]
+    with monitoring.prometheus(config, home / "data", *options) as server:
+        yield server

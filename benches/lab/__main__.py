@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lab import probe_cost
 from lab.databases import missing_program
 from lab.disk import BLKIO
 from lab.experiment import as_it_ran, run_until_quiet
@@ -60,23 +59,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help=f"parts to run (default: {' '.join(DEFAULT_PARTS)})",
     )
     parser.add_argument(
-        "--seconds", type=float, metavar="S", help="another length of each phase of the negatives"
+        "--report", type=Path, metavar="FILE", help="document whose last section are the results"
     )
     parser.add_argument(
-        "--probe-cost",
-        type=int,
-        nargs="?",
-        const=15,
-        metavar="PAIRS",
-        help="measure the cost of a probe instead, in pairs of runs (default: 15)",
+        "--seconds", type=float, metavar="S", help="another length of each phase of the negatives"
     )
     options = parser.parse_args(arguments)
     reason = None if options.judge else missing()
     if reason is not None:
         write(f"lab: SKIPPED: {reason}")
         return 0
-    if options.probe_cost is not None:
-        return probe_cost.main(options.probe_cost, write)
     judged: list[Result] = []
     shown = None
     with recordings(options) as home:
@@ -90,8 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 write(row(result[-1]))
                 judged.append(result)
     failed = sum(bool(verdict.problems) for *_, verdict in judged)
-    seed = options.seed
-    return finish(options, failed, len(judged), lambda before: report(before, judged, seed))
+    if options.report is not None:
+        before = options.report.read_text(encoding="utf-8")
+        options.report.write_text(report(before, judged, options.seed), encoding="utf-8")
+    return finish(failed, len(judged))
 
 
 def _results(name: str, path: Path, home: Path, options: argparse.Namespace) -> Iterator[Result]:

@@ -160,27 +160,8 @@ def _seconds(window: Window) -> float:
     return window.end_s - window.start_s
 
 
-def with_rows(document: str, comparisons: Iterable[Comparison]) -> str:
-    """Return a document with rows in its table; those of other loads and seeds are kept."""
-    before, headings, rest = document.partition(_line(HEADINGS))
-    if not headings:
-        raise ValueError(f"found no table with {HEADINGS}")
-    separator, *lines = rest.splitlines(keepends=True)[1:]
-    count = next((n for n, line in enumerate(lines) if not line.startswith("|")), len(lines))
-    new = [each.cells() for each in comparisons]
-    ran = {row[:2] for row in new}
-    rows = [tuple(cell.strip() for cell in line.split("|")[1:-1]) for line in lines[:count]]
-    kept = [row for row in rows if row[:2] not in ran]
-    table = "".join(f"{_line(row)}\n" for row in sorted(kept + new, key=_order))
-    return f"{before}{headings}\n{separator}{table}{''.join(lines[count:])}"
-
-
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _order(row: Sequence[str]) -> tuple[str, int, int]:
-    return row[0], int(row[1]), int(row[4])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -188,7 +169,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="lab.advise", description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=all_loads())
     parser.add_argument("--seed", type=int, default=SEED, help="seed of the random numbers")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="page with the table")
     options = parser.parse_args(arguments)
     done: list[Comparison] = []
     write(_line(HEADINGS))
@@ -201,9 +181,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for each in compare(all_loads()[name], options.seed, Path(directory)):
                 write(_line(each.cells()))
                 done.append(each)
-        if options.report is not None:
-            page = options.report.read_text(encoding="utf-8")
-            options.report.write_text(with_rows(page, done), encoding="utf-8")
     failed = sum(not each.is_within for each in done)
     write(f"{failed} of {len(done)} failed")
     return 1 if failed else 0

@@ -19,7 +19,7 @@ BLKIO = Path("/sys/fs/cgroup/blkio")
 _TIMEOUT_S = 10.0
 DIRECT = "--direct-io=on"
 """Option of losetup: requests reach the file as they are, not through the page cache."""
-BENCHES = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class BlockDevice(NamedTuple):
@@ -104,7 +104,7 @@ def _served(
             stdin=subprocess.PIPE,
             pass_fds=descriptors,
             text=True,
-            cwd=BENCHES,
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'benches'}:{ROOT / 'tests'}"},
             start_new_session=True,
         )
         for descriptor in descriptors:

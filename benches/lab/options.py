@@ -31,12 +31,6 @@ def parser_of(
     parser.add_argument(
         "--judge", type=Path, metavar="DIR", help="directory of recordings to judge; run nothing"
     )
-    parser.add_argument(
-        "--report",
-        type=Path,
-        metavar="FILE",
-        help="Markdown file for the results; other results in it are kept",
-    )
     return parser
 
 
@@ -63,17 +57,8 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
-def finish(
-    options: argparse.Namespace, failed: int, count: int, report: Callable[[str], str]
-) -> int:
-    """Write the report and how many failed; return 1 if any did, else 0.
-
-    `report` returns a document with the new results, given the old one.
-    """
-    file: Path | None = options.report
-    if file is not None:
-        before = file.read_text(encoding="utf-8") if file.exists() else ""
-        file.write_text(report(before), encoding="utf-8")
+def finish(failed: int, count: int) -> int:
+    """Write how many failed; return 1 if any did, else 0."""
     write(f"{failed} of {count} failed")
     return 1 if failed else 0
 

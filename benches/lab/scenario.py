@@ -1,14 +1,13 @@
 """A scenario: disks with their limits, loads and terms, and the verdicts expected of them."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeVar
 
 import msgspec
 import yaml
 
 from disksla.verdict.throttling import LimitKind
-from lab.model import DiskModel, Meter
-from lab.quantity import Duration, decode
+from lab.model import DiskModel, Duration, Meter, decode
 from lab.template import filled
 
 HERE = Path(__file__).parent / "scenarios"
@@ -233,7 +232,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
         return msgspec.structs.replace(self, disks=tuple(disks))
 
-    def with_expectations_of(self, other: "Scenario") -> "Scenario":
+    def with_expectations_of(self, other: Self) -> Self:
         """Return the scenario with the expectations of another version of it."""
         disks = (
             msgspec.structs.replace(disk, expect=new.expect)
@@ -245,17 +244,24 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, disks=tuple(disks), machine=machine)
 
 
+_Kind = TypeVar("_Kind", bound=Scenario)
+
+
 def drawn_text(path: Path, seed: int) -> str:
     """Return the text of a scenario with the random numbers of a seed."""
     return filled(path.stem, path.read_text(encoding="utf-8"), seed)
 
 
+def read(path: Path, kind: type[_Kind], seed: int) -> _Kind:
+    """Read a scenario of a kind; raises ValueError if it is invalid."""
+    return msgspec.convert(yaml.safe_load(drawn_text(path, seed)), kind, dec_hook=decode)
+
+
 def read_scenario(path: Path, seed: int = SEED) -> Scenario:
     """Read a scenario; raises ValueError if it is invalid."""
-    document = yaml.safe_load(drawn_text(path, seed))
-    return msgspec.convert(document, Scenario, dec_hook=decode)
+    return read(path, Scenario, seed)
 
 
-def all_scenarios() -> dict[str, Path]:
+def all_scenarios(home: Path = HERE) -> dict[str, Path]:
     """Return the files of all scenarios, by name."""
-    return {path.stem: path for path in sorted(HERE.rglob("*.yml"))}
+    return {path.stem: path for path in sorted(home.rglob("*.yml"))}

@@ -7,8 +7,8 @@ from disksla.state.pipeline.window_records import WindowRecord
 from disksla.verdict.credits.account import CreditLevel
 from lab.judge import SETTLED_S, Facts, judge
 from lab.long import disagreements, phase_problems, seen_truth, spans_of
+from lab.model import Duration
 from lab.negatives import Negative
-from lab.quantity import Duration
 from lab.requirements import unmet_requirements
 from lab.scenario import Expectation, Recorders, Throttled
 from lab.truth import Window
@@ -100,17 +100,6 @@ def test_throttled_time_is_within_what_its_kind_allows(
     assert (unmet_requirements(findings, expected) == []) is is_met
 
 
-@pytest.mark.parametrize(("found", "is_met"), [(14, False), (15, True), (100, True)])
-def test_known_limit_may_be_seen_after_six_seconds_of_a_short_load(
-    found: int, is_met: bool
-) -> None:
-    truth = windows_of([True] * 100 + [False] * 20)
-    rows = rows_of([False] * 14 + [True] * found + [False] * (106 - found))
-    expected = Expectation(throttled="quarter")
-    findings = judge(truth, rows, Facts(), expected)
-    assert (unmet_requirements(findings, expected) == []) is is_met
-
-
 @pytest.mark.parametrize(
     ("window_s", "has_terms", "kind"),
     [
@@ -141,12 +130,6 @@ def test_window_of_the_limiter_is_within_two_percent(
     expected = Expectation(throttled="points")
     findings = judge(windows, rows, Facts(limiter_window_s=true_s), expected)
     assert (unmet_requirements(findings, expected) == []) is is_met
-
-
-def test_false_throttling_is_reported() -> None:
-    findings = judge(windows_of([False] * 20), rows_of([True] * 20), Facts(), Expectation())
-    never = Expectation(throttled="never", never=("throttled",), mostly="unproven")
-    assert len(unmet_requirements(findings, never)) == 3
 
 
 def test_below_must_be_detected_in_time_and_not_before() -> None:
@@ -207,40 +190,6 @@ def test_time_to_exhaustion_is_compared_with_the_truth(pace: float, problems: in
     assert len(unmet_requirements(findings, expected)) == problems
 
 
-def test_credits_that_last_have_no_time_to_exhaustion() -> None:
-    truth = windows_of([False] * 40, credit=50.0)
-    expected = Expectation(empty_since=Duration(1.0))
-    findings = judge(truth, rows_of([False] * 40), Facts(capacities={"iops": 100.0}), expected)
-    assert len(unmet_requirements(findings, expected)) == 1
-
-
-@pytest.mark.parametrize(
-    ("attributed_s", "machine_s", "most", "little"),
-    [(4.5, 6.0, 0, 1), (2.5, 6.0, 1, 1), (0.1, 6.0, 1, 0), (4.5, None, 1, 1), (None, 6.0, 1, 1)],
-)
-def test_iowait_is_compared_with_that_of_the_machine(
-    attributed_s: float | None, machine_s: float | None, most: int, little: int
-) -> None:
-    truth = windows_of([True] * 50)
-    rows = [row_of(window, "throttled") for window in truth]
-    rows[0] = row_of(truth[0], "throttled", throttled_iowait_s=attributed_s)
-    facts = Facts(machine_iowait_s=machine_s)
-    for expected, problems in (
-        (Expectation(iowait="most"), most),
-        (Expectation(iowait="little"), little),
-    ):
-        assert len(unmet_requirements(judge(truth, rows, facts, expected), expected)) == problems
-
-
-def test_limits_that_must_not_occur_are_reported() -> None:
-    truth = windows_of([True] * 50)
-    rows = [row_of(window, "throttled") for window in truth[1:]]
-    rows.append(row_of(truth[0], "throttled", limit="machine_iops"))
-    expected = Expectation(never=("machine_iops", "machine_bandwidth"))
-    findings = judge(truth, rows, Facts(), expected)
-    assert unmet_requirements(findings, expected) == ["machine_iops for 0.1 s, expected never"]
-
-
 def test_recorders_start_at_random_times_and_some_again() -> None:
     spans = spans_of(Recorders(4, restarted=1), 120.0, "7 name")
     assert len(spans) == 5
@@ -286,14 +235,6 @@ def test_long_load_is_compared_once_it_has_settled() -> None:
     never_unknown = Expectation(never=("unknown",))
     findings = judge(truth, wrong, FACTS, never_unknown, [0.0])
     assert unmet_requirements(findings, never_unknown) == ["unknown for 10.0 s, expected never"]
-
-
-def test_false_throttling_counts_before_a_load_has_settled() -> None:
-    truth = windows_of([False] * 300)
-    rows = rows_of([True] * 50 + [False] * 250)
-    never = Expectation(throttled="never")
-    [problem] = unmet_requirements(judge(truth, rows, Facts(), never, [0.0]), never)
-    assert problem == "throttled for 5.00 s of 30.0, allowed 0.00 to 0.15"
 
 
 def test_recorders_must_agree_ten_seconds_after_the_later_start() -> None:

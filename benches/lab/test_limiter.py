@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.limiter import Limiter, Request
-from lab.model import Meter
-from lab.quantity import Bandwidth, Duration
+from lab.model import Bandwidth, Duration, Meter
 
 KIB = 1024
 WINDOW_S = 0.1
@@ -38,41 +37,10 @@ def test_window_admits_a_tenth_of_the_limit() -> None:
     assert admitted_per_window(Limiter([Meter("iops", iops=300)], 0.0), 5) == [30] * 5
 
 
-def test_large_requests_overdraw_and_are_paid_back() -> None:
-    limiter = Limiter([Meter("bandwidth", bandwidth=Bandwidth(25e6))], 0.0)
-    counts = admitted_per_window(limiter, 100, 256 * KIB)
-    assert set(counts) == {9, 10}
-    assert abs(sum(counts) * 256 * KIB - 25e6 * 10) <= 256 * KIB
-
-
 def test_burst_lasts_as_long_as_its_credits() -> None:
     limiter = Limiter([Meter("iops", iops=300, peak=2000, credits=850)], 0.0)
     assert admitted_per_window(limiter, 7) == [200, 200, 200, 200, 170, 30, 30]
     assert limiter.credits() == {"iops": pytest.approx(0.0, abs=1e-6)}
-
-
-def test_continuous_bucket_admits_requests_evenly() -> None:
-    limiter = Limiter([Meter("iops", iops=1000, window=Duration(0))], 0.0)
-    first, *others = admitted_per_window(limiter, 5)
-    assert first == pytest.approx(200, abs=3), "its depth of a tenth of a second, and the fill"
-    assert sum(others) == pytest.approx(400, abs=3)
-
-
-def test_reads_and_writes_share_the_time_of_a_meter() -> None:
-    limiter = Limiter([Meter("iops", read_iops=1000, write_iops=500)], 0.0)
-    for number in range(200):
-        limiter.enqueue(a_request(number, is_write=bool(number % 2)))
-    admitted = limiter.admit(0.0)
-    spent_s = sum(0.002 if request.is_write else 0.001 for request in admitted)
-    assert WINDOW_S <= spent_s <= WINDOW_S + 0.002
-
-
-def test_separate_budgets_have_separate_queues() -> None:
-    limiter = Limiter([Meter("iops", read_iops=10), Meter("iops", write_iops=1000)], 0.0)
-    for number in range(20):
-        limiter.enqueue(a_request(number, is_write=number >= 10))
-    admitted = limiter.admit(0.0)
-    assert [request.is_write for request in admitted] == [False] + [True] * 10
 
 
 def test_binding_is_the_limit_that_requests_wait_for() -> None:
@@ -169,16 +137,6 @@ def test_disks_that_share_a_limiter_never_exceed_it_and_take_turns(
         assert own == sorted(own), "first in, first out"
 
 
-def test_quiet_disk_waits_for_its_turn_only() -> None:
-    limiter = Limiter([Meter("iops", iops=100, window=Duration(0))], 0.0, 2)
-    for number in range(64):
-        limiter.enqueue(a_request(number))
-    assert len(limiter.admit(0.0)) == 10
-    limiter.enqueue(a_request(64)._replace(disk=1))
-    assert [limiter.waiting_of(disk) for disk in range(2)] == [54, 1]
-    assert {request.disk for request in limiter.admit(0.021)} == {0, 1}
-
-
 def test_turns_of_reads_and_of_writes_are_separate() -> None:
     meters = [Meter("iops", read_iops=10, window=Duration(1)), Meter("iops", write_iops=1)]
     limiter = Limiter(meters, 0.0, 2)
@@ -187,10 +145,3 @@ def test_turns_of_reads_and_of_writes_are_separate() -> None:
             limiter.enqueue(a_request(number, is_write=is_write)._replace(disk=disk))
     admitted = [(request.disk, request.is_write) for request in limiter.admit(0.0)]
     assert admitted == [(0, False), (1, False)] * 5 + [(1, True)]
-
-
-def test_move_waiting_to_keeps_all_requests() -> None:
-    old = Limiter([Meter("iops", read_iops=1), Meter("iops", write_iops=1)], 0.0)
-    for number in range(8):
-        old.enqueue(a_request(number, is_write=bool(number % 2)))
-    assert old.move_waiting_to(Limiter([Meter("iops", iops=1)], 5.0)).waiting == old.waiting

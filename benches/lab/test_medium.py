@@ -1,10 +1,6 @@
-from hypothesis import given
-from hypothesis import strategies as st
-
 from lab.limiter import Request
 from lab.medium import Medium
-from lab.model import Service
-from lab.quantity import Duration
+from lab.model import Duration, Service
 
 
 def a_request(number: int) -> Request:
@@ -28,18 +24,3 @@ def test_stall_delays_all_completions_to_its_end() -> None:
     assert medium.complete(1.4) == []
     assert medium.next_s() == 1.5
     assert len(medium.complete(1.5)) == 4
-
-
-@given(st.floats(0.0001, 0.1), st.floats(0.01, 1.0), st.integers(50, 200))
-def test_random_latency_is_positive(latency_s: float, spread: float, count: int) -> None:
-    medium = Medium(Service(latency=Duration(latency_s), spread=spread))
-    for number in range(count):
-        medium.submit(a_request(number), 0.0)
-    assert medium.complete(0.0) == []
-    assert len(medium.complete(1e6)) == count
-
-
-def test_flush_has_a_latency_of_its_own() -> None:
-    assert Medium(Service(flush=Duration(0.03))).flush_s() == 0.03
-    medium = Medium(Service(flush=Duration(0.03), spread=0.5))
-    assert 0.0 < medium.flush_s() != medium.flush_s()

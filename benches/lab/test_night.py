@@ -5,8 +5,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.model import decode
 from lab.night import ROUND_S, Moment, problems, scenario_text
-from lab.quantity import decode
 from lab.scenario import Scenario
 from lab.truth import Window
 

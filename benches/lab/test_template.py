@@ -73,18 +73,6 @@ def test_values_follow_from_the_seed_and_the_names_before(
     assert fewer == {name: values[name] for name in before}
 
 
-def test_every_whole_number_and_every_choice_occurs() -> None:
-    section = {"a": {"from": 3, "to": 9}, "b": ["x", "y"]}
-    drawn = [values_of(section, seed) for seed in range(50)]
-    assert {values["a"] for values in drawn} == set(range(3, 10))
-    assert {values["b"] for values in drawn} == {"x", "y"}
-
-
-def test_scenarios_of_one_seed_have_different_numbers() -> None:
-    text = text_of({"a": {"from": 0, "to": 10**6}})
-    assert filled("one", text, 5) != filled("other", text, 5)
-
-
 @pytest.mark.parametrize(
     ("rule", "why"),
     [

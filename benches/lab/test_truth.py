@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from lab.limiter import Limiter, Request
 from lab.model import Meter
-from lab.quantity import Bandwidth
 from lab.truth import WINDOW_S, TruthLog, Window
 
 
@@ -119,19 +118,3 @@ def test_requests_wait_for_the_disk_or_for_the_machine(
             assert window.throttled_s <= (
                 window.own_throttled_s + window.machine_throttled_s + 1e-9
             )
-
-
-def test_limit_is_that_of_the_machine_if_requests_wait_for_it() -> None:
-    windows: list[Window] = []
-    log = TruthLog(0.0, windows.append)
-    machine = Limiter([Meter("bandwidth", bandwidth=Bandwidth(5120))], 0.0, 2)
-    own = Limiter([Meter("iops", iops=10)], 0.0)
-    for number in range(3):
-        machine.enqueue(Request(number, is_write=False, offset=0, size_bytes=512, disk=1))
-    assert len(machine.admit(0.0)) == 1
-    log.advance(0.1, own, 0, 0.0, machine, 0)
-    log.advance(0.2, own, 0, 0.0, machine, 1)
-    other, disk = windows
-    assert (other.limit, other.machine_throttled_s) == (None, 0.0)
-    assert (disk.limit, disk.waiting, disk.own_throttled_s) == ("machine_bandwidth", 2, 0.0)
-    assert disk.machine_throttled_s == pytest.approx(0.1)

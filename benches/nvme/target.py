@@ -7,18 +7,16 @@ of their volume and of the machine, and the log page 0xD0 says for how long.
 import asyncio
 import mmap
 import os
-import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 from itertools import count
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from lab.limiter import Request
-from lab.model import Meter, Service
-from lab.quantity import Duration
+from lab.model import Duration, Meter, Service
 from nvme import identify
 from nvme.page import EBS, page
 from nvme.protocol import (
@@ -40,8 +38,6 @@ from nvme.volumes import Volumes
 EBS_MODEL = "Amazon Elastic Block Store"
 INSTANCE_STORE_MODEL = "Amazon EC2 NVMe Instance Storage"
 STATISTICS = 0xD0
-Fault = Literal["magic", "version", "bins", "short", "status"]
-"""How a page is wrong on demand: `short` is 64 bytes of it, `status` an error instead."""
 
 
 class Io(IntEnum):
@@ -85,7 +81,6 @@ _NOT_ABORTED = 1
 _TIMEOUT_UNITS = 30
 _KERNEL_LOGS = {0x01: 64, 0x02: 512, 0x03: 512}
 """Errors, health and firmware: nothing to say."""
-_SHORT_BYTES = 64
 _Result = TypeVar("_Result")
 _SERVICE = Service(latency=Duration(0.0005))
 
@@ -114,7 +109,6 @@ class _Volume:
         self.served = served
         self.content = memoryview(mmap.mmap(-1, served.size_bytes))
         self.configuration = 0
-        self.fault: Fault | None = None
         self.asked: dict[int, int] = {}
         """How often each log page was asked for."""
         self.writers: set[asyncio.StreamWriter] = set()
@@ -324,12 +318,11 @@ class _Connection:
     def _statistics(self, volume: _Volume) -> bytes | None:
         """Return the page of statistics; None if there is none."""
         served, volumes = volume.served, self._loop.volumes
-        if served.magic is None or volume.fault == "status":
+        if served.magic is None:
             return None
         usage = volumes.usage(volume.number, time.monotonic())
         queue_length = volumes.queue_length(volume.number)
-        written = page(usage, queue_length, magic=served.magic, version=served.version)
-        return spoiled(written, volume.fault)
+        return page(usage, queue_length, magic=served.magic, version=served.version)
 
     def _set_feature(self, command: Command) -> None:
         match command.number(40, "B"):
@@ -384,21 +377,6 @@ def _extent(command: Command) -> tuple[int, int]:
     return command.number(40, "Q") * identify.SECTOR_BYTES, sectors * identify.SECTOR_BYTES
 
 
-def spoiled(written: bytes, fault: Fault | None) -> bytes:
-    """Return a page with a fault."""
-    match fault:
-        case "magic":
-            return b"\0\0\0\0" + written[4:]
-        case "version":
-            return written[:4] + struct.pack("<I", 99) + written[8:]
-        case "bins":
-            return written[:512] + struct.pack("<I", 65) + written[516:]
-        case "short":
-            return written[:_SHORT_BYTES]
-        case _:
-            return written
-
-
 class Target:
     """A target that runs: its address, and what can be done to its volumes from another thread."""
 
@@ -424,19 +402,10 @@ class Target:
         volumes, number = self._state.volumes, self._by_serial[serial].number
         return self._do(lambda: dict(volumes.usage(number, time.monotonic()).exceeded_s))
 
-    def operations(self, serial: str) -> int:
-        """Return the number of reads and writes since a volume was attached."""
-        volumes, number = self._state.volumes, self._by_serial[serial].number
-        return self._do(lambda: sum(volumes.usage(number, time.monotonic()).operations))
-
     def clear(self, serial: str) -> None:
         """Count from 0."""
         number = self._by_serial[serial].number
         self._do(lambda: self._state.volumes.clear(number, time.monotonic()))
-
-    def spoil(self, serial: str, fault: Fault | None) -> None:
-        """Serve a page that is wrong, or (None) a right one again."""
-        self._do(lambda: setattr(self._by_serial[serial], "fault", fault))
 
     def asked(self, serial: str, kind: int = STATISTICS) -> int:
         """Return how often a log page was asked for."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.clouds.ebs_statistics.statistics_page import parse
-from nvme.page import BINS, EBS, INSTANCE_STORE, LIMITS, SIZES, Usage, page
+from nvme.page import EBS, INSTANCE_STORE, LIMITS, Usage, page
 
 
 def used() -> Usage:
@@ -17,12 +17,6 @@ def used() -> Usage:
     usage.add(is_write=True, size_bytes=16384, latency_s=0.0)
     usage.exceeded_s |= dict(zip(LIMITS, (1.5, 2.5, 3.5, 0.000001), strict=True))
     return usage
-
-
-def bins_at(data: bytes, offset: int) -> dict[tuple[int, int], int]:
-    [length] = struct.unpack_from("<I", data, offset)
-    bins = [struct.unpack_from("<QQI", data, offset + 8 + 24 * each) for each in range(length)]
-    return {(lower, upper): count for lower, upper, count in bins if count}
 
 
 def test_counters_are_where_the_layout_has_them() -> None:
@@ -38,24 +32,6 @@ def test_instance_store_has_its_own_limits_in_the_last_two_counters() -> None:
     data = page(used(), 0, magic=INSTANCE_STORE, version=0)
     assert len(data) == 4096
     assert struct.unpack_from("<4Q", data, 56) == (0, 0, 1_500_000, 2_500_000)
-
-
-def test_histograms_have_each_request_in_one_bin() -> None:
-    data = page(used(), 0)
-    assert bins_at(data, 512) == {(256, 512): 1}
-    assert bins_at(data, 2056) == {(0, 1): 1, (2**21, 2**22): 1}
-    assert struct.unpack_from("<5I", data, 3600) == (len(SIZES), *SIZES)
-    counts = struct.unpack_from("<512Q", data, 4096)
-    of_size = {index: count for index, count in enumerate(counts) if count}
-    # 32 reads, 32 writes for each class: 4 KiB, 16 KiB, 128 KiB, more.
-    number = BINS.index((256, 512)), BINS.index((2**21, 2**22))
-    assert of_size == {number[0]: 1, 96: 1, 3 * 64 + 32 + number[1]: 1}
-
-
-def test_a_bin_wraps_at_32_bits() -> None:
-    usage = Usage()
-    usage.counts[0][0] = 2**32 + 5
-    assert bins_at(page(usage, 0), 512) == {(0, 1): 5}
 
 
 REQUESTS = st.tuples(

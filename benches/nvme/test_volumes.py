@@ -1,12 +1,9 @@
 """Throttled volumes, at times that are given. Needs no virtual machine."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lab.limiter import Request
-from lab.model import Meter, Service
-from lab.quantity import Bandwidth, Duration
+from lab.model import Bandwidth, Duration, Meter, Service
 from nvme.page import LIMITS, Limit
 from nvme.volumes import Volumes
 
@@ -69,28 +66,3 @@ def test_two_volumes_wait_for_the_machine_together() -> None:
         usage = volumes.usage(number, ended_s)
         assert usage.operations == [REQUESTS // 2, 0]
         assert usage.exceeded_s["machine_iops"] == pytest.approx(ended_s - 1.0, abs=0.03)
-
-
-def test_requests_that_wait_are_released_when_the_limit_is_removed() -> None:
-    volumes = Volumes(1, Service())
-    volumes.limit(0, [IOPS_100], 0.0)
-    for unique in range(REQUESTS):
-        volumes.submit(Request(unique, True, 0, 4096), 1.0)
-    assert volumes.queue_length(0) == REQUESTS
-    volumes.limit(0, [], 1.25)
-    assert len(volumes.complete(1.25)) == REQUESTS
-    usage = volumes.usage(0, 9.0)
-    assert usage.exceeded_s["iops"] == pytest.approx(0.25)
-    assert usage.latency_s == [0.0, pytest.approx(REQUESTS * 0.25)]
-    volumes.clear(0, 9.0)
-    assert set(volumes.usage(0, 9.0).exceeded_s.values()) == {0.0}
-
-
-@given(st.lists(st.floats(min_value=0.0, max_value=0.1), min_size=1, max_size=40))
-def test_no_limit_no_waiting(gaps_s: list[float]) -> None:
-    volumes, now_s = Volumes(1, Service()), 0.0
-    for unique, gap_s in enumerate(gaps_s):
-        now_s += gap_s
-        volumes.submit(Request(unique, False, 0, 512), now_s)
-        assert len(volumes.complete(now_s)) == 1
-    assert set(volumes.usage(0, now_s).exceeded_s.values()) == {0.0}

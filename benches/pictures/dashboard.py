@@ -21,6 +21,8 @@ ASSETS = _ROOT / ".cache" / "dashboard" / "page"
 """The page, its script, fonts and icons: the Makefile builds them."""
 SCRAPE_S = 5
 _WIDTH = 1280
+_NOT_DRAWN = {"state-timeline"}
+"""No component of Grafana draws these, which have a line of their own."""
 
 
 class Section(NamedTuple):
@@ -33,8 +35,8 @@ class Section(NamedTuple):
     """Titles of its highest and of its lowest panel."""
 
 
-IOPS = Section("dashboard-disk", "disk", "SLA compliance", "Total IOPS and observed ceiling")
-"""Below the facts of the disk, and above the throughput."""
+IOPS = Section("dashboard-disk", "disk", "State", "Total IOPS and observed ceiling")
+"""All above the throughput."""
 
 
 def panels_of(section: Section) -> list[dict[str, Any]]:
@@ -42,7 +44,12 @@ def panels_of(section: Section) -> list[dict[str, Any]]:
     file = _MIXIN / "dashboards" / f"{section.dashboard}.json"
     panels = json.loads(file.read_text(encoding="utf-8"))["panels"]
     top, bottom = (_line(panels, title) for title in (section.first, section.last))
-    return [panel for panel in panels if top <= panel["gridPos"]["y"] <= bottom]
+    within = [panel for panel in panels if top <= panel["gridPos"]["y"] <= bottom]
+    for panel in [each for each in within if each["type"] in _NOT_DRAWN]:
+        within.remove(panel)
+        for below in [each for each in within if each["gridPos"]["y"] > panel["gridPos"]["y"]]:
+            below["gridPos"]["y"] -= panel["gridPos"]["h"]
+    return within
 
 
 def _line(panels: list[dict[str, Any]], title: str) -> int:

@@ -9,7 +9,7 @@ def test_section_is_whole_lines_of_panels_that_can_be_drawn() -> None:
     panels = panels_of(IOPS)
     assert {panel["type"] for panel in panels} == {"row", "stat", "timeseries"}
     titles = [panel["title"] for panel in panels]
-    assert titles[0] == "SLA compliance"
+    assert titles[:2] == ["State", "Share of the time"]
     assert titles[-3:] == ["Read IOPS", "Write IOPS", "Total IOPS and observed ceiling"]
 
 

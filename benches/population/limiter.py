@@ -15,13 +15,12 @@ from random import Random
 from typing import Literal
 
 from population.events import READ, WRITE, Events, Level, Request
+from support.token_bucket import ROUNDING_S, TokenBucket
 
 LimitName = Literal["iops", "bandwidth"]
 ThrottledAt = Literal["base", "burst"]
 WINDOW_S = 0.1
 LEAKY_DEPTH_S = 0.1
-_ROUNDING_S = 1e-9
-"""A bucket with fewer tokens than it gets in this time is empty."""
 _TIMER_LATENESS_S = 50e-6
 """Mean lateness of the host's timers."""
 
@@ -107,44 +106,50 @@ class Limit:
 class BucketState:
     """The tokens of one bucket, and of its peak."""
 
-    __slots__ = ("bucket", "byte", "capacity", "depth", "op", "peak", "peak_tokens", "tokens")
+    __slots__ = ("base", "bucket", "byte", "op", "peak")
 
     def __init__(self, bucket: Bucket, at_once_s: float) -> None:
         """Fill it; `at_once_s` is the time whose tokens may be spent at once."""
-        self.tokens = self.peak_tokens = math.inf
+        self.base = TokenBucket(bucket.per_second, math.inf)
+        self.peak: TokenBucket | None = None
         self.change(bucket, at_once_s)
         if bucket.initial is not None:
-            self.tokens = min(bucket.initial, self.capacity)
+            self.base.tokens = min(bucket.initial, self.base.depth)
 
     def change(self, bucket: Bucket, at_once_s: float) -> None:
         """Become another bucket, with the same tokens."""
         self.bucket = bucket
         self.op = (bucket.read, bucket.write)
         self.byte = (bucket.read_byte, bucket.written_byte)
-        self.peak = bucket.peak_per_second or math.inf
-        base = bucket.per_second * at_once_s
-        self.capacity = base if bucket.capacity is None else bucket.capacity
-        self.depth = self.peak * at_once_s
-        self.tokens = min(self.tokens, self.capacity)
-        self.peak_tokens = min(self.peak_tokens, self.depth)
+        depth = bucket.per_second * at_once_s if bucket.capacity is None else bucket.capacity
+        self.base = TokenBucket(bucket.per_second, depth, min(self.base.tokens, depth))
+        before = math.inf if self.peak is None else self.peak.tokens
+        self.peak = None
+        if bucket.peak_per_second is not None:
+            depth = bucket.peak_per_second * at_once_s
+            self.peak = TokenBucket(bucket.peak_per_second, depth, min(before, depth))
 
     def fill(self, seconds: float) -> None:
         """Add the tokens of this time."""
-        self.tokens = min(self.capacity, self.tokens + self.bucket.per_second * seconds)
-        if self.depth < math.inf:
-            self.peak_tokens = min(self.depth, self.peak_tokens + self.peak * seconds)
+        self.base.fill(seconds)
+        if self.peak is not None:
+            self.peak.fill(seconds)
+
+    def spend(self, price: float) -> None:
+        """Take the tokens of a request."""
+        self.base.tokens -= price
+        if self.peak is not None:
+            self.peak.tokens -= price
 
     def wait_s(self) -> float:
         """Return the time until there are tokens; at most zero if there are some."""
-        at_base_s = _ROUNDING_S - self.tokens / self.bucket.per_second
-        if self.depth == math.inf:
-            return at_base_s
-        return max(at_base_s, _ROUNDING_S - self.peak_tokens / self.peak)
+        at_base_s = self.base.wait_s()
+        return at_base_s if self.peak is None else max(at_base_s, self.peak.wait_s())
 
     @property
     def is_at_base(self) -> bool:
         """Return whether a request waits for the rate, and not for the peak."""
-        return self.depth == math.inf or self.tokens <= self.bucket.per_second * _ROUNDING_S
+        return self.peak is None or self.base.wait_s() >= 0
 
 
 class _Queue(deque[Request]):
@@ -175,7 +180,7 @@ class WaitingRequests:
             for kind in (READ, WRITE)
         )
         if limiter.window_s is not None:
-            first_s = limiter.window_s + _ROUNDING_S
+            first_s = limiter.window_s + ROUNDING_S
             self._phase_s = first_s if limiter.phase_s is None else limiter.phase_s
             events.at(self._phase_s, self._next_window, 1)
         for at_s, buckets in limiter.changes:
@@ -224,9 +229,7 @@ class WaitingRequests:
             queue.popleft()
             kind, size = request.kind, request.bytes
             for state in self.buckets:
-                price = state.op[kind] + state.byte[kind] * size
-                state.tokens -= price
-                state.peak_tokens -= price
+                state.spend(state.op[kind] + state.byte[kind] * size)
             self._last = request
             self._admit(request)
             self.level.change(-1, now_s)
@@ -255,5 +258,5 @@ class WaitingRequests:
 
     def _lateness_s(self) -> float:
         if not self._limiter.lateness_s:
-            return _ROUNDING_S
-        return _ROUNDING_S + self._chance.expovariate(1 / self._limiter.lateness_s)
+            return ROUNDING_S
+        return ROUNDING_S + self._chance.expovariate(1 / self._limiter.lateness_s)

@@ -119,7 +119,7 @@ class Sampler:
             if limit.name == "bandwidth":
                 serving = disk.admitted_bytes - disk.data_bytes
             if limit.burst is not None:
-                tokens = disk.limiter.buckets[0].tokens
+                tokens = disk.limiter.buckets[0].base.tokens
                 credits_left = tokens, tokens + serving
         self.result.truth.append(waited_s - self._waited_s)
         self.result.credits.append(credits_left)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from lab.options import chosen, finish, parser_of, recordings, start, write
 from lab.table import headings, row
+from lab.verdict import Verdict
 from vm import build
 from vm.experiment import install, run
 from vm.machine import QEMU, booted
-from vm.report import report
 from vm.scenario import all_scenarios, read_scenario
-from vm.verdict import Judged, verdicts_on
+from vm.verdict import verdicts_on
 
 
 def missing() -> str | None:
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if reason is not None:
         write(f"vm: SKIPPED: {reason}")
         return 0
-    judged: list[Judged] = []
+    judged: list[Verdict] = []
     unmatched = 0
     scenarios = chosen(options, all_scenarios())
     write(headings())
@@ -47,10 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 unmatched += 1
             else:
                 judged += results
-                write("\n".join(row(result.verdict) for result in results))
-    failed = unmatched + sum(bool(result.verdict.problems) for result in judged)
+                write("\n".join(map(row, results)))
+    failed = unmatched + sum(bool(result.problems) for result in judged)
     count = unmatched + len(judged)
-    return finish(options, failed, count, lambda document: report(document, judged))
+    return finish(failed, count)
 
 
 def _runs(scenarios: dict[str, Path], seed: int, home: Path) -> Iterator[str]:

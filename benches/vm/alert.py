@@ -19,42 +19,29 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from lab.model import Duration
 from lab.options import start, write
-from lab.quantity import Duration
 from lab.scenario import SEED
 from support.alerting import alertmanager_config, prometheus_config
 from support.monitoring_stack import Pager, alertmanager, free_port, pager, prometheus
 from support.waiting import eventually
-from vm import build
-from vm.checks import is_skipped, report
-from vm.experiment import PACKAGE
+from vm.checks import NETWORK, NETWORK_FILE, is_skipped, new_machine, plug_disk, report
 from vm.guest import Guest
 from vm.limits import QemuLimits
 from vm.load import clean_up, prepare
-from vm.machine import Machine, booted
+from vm.machine import Machine
 from vm.scenario import Phase
 
-_GIB = 2**30
 _PORT = 10056
 _CLIENTS = 8
 _LOOK_S = 10
 _ALERT_S = 120.0
 _TOLERANCE = 0.05
-_NETWORKD = "[Match]\nName=en*\n[Network]\nDHCP=ipv4\n"
 _SERIAL = "data"
 _ALERT = "DiskThrottled"
 _CONSUMER = "qemu-guest-agent.service"
 """The unit that runs the loads."""
 _UNPROVEN = re.compile(r"no promise to compare it with: ([.0-9]+) IOPS")
-
-
-def _install(guest: Guest, package: Path) -> None:
-    """Install the package, and what any machine has: a network."""
-    guest.write("/etc/systemd/network/all.network", _NETWORKD)
-    guest.run(
-        f"systemctl start systemd-networkd; cd /root;"
-        f"head -c {package.stat().st_size} {PACKAGE} >package.deb; dpkg --install package.deb"
-    )
 
 
 def _without_configuration(guest: Guest, device: str, depth: int) -> str:
@@ -101,7 +88,7 @@ def _configure(guest: Guest, device: str, iops: int) -> None:
 def _with_postgresql(machine: Machine, device: str, iops: int, receiver: Pager) -> str:
     """Load the disk by PostgreSQL until the alert fires, and return what `explain` says then."""
     guest = machine.guest
-    phases = (Phase(seconds=Duration(_ALERT_S), pgbench=_CLIENTS),)
+    phases = (Phase(seconds=Duration(_ALERT_S), pgbench=f"--client={_CLIENTS}"),)
     machine.throttle(_SERIAL, QemuLimits())
     prepare(guest, device, phases)
     machine.throttle(_SERIAL, QemuLimits(iops=iops))
@@ -138,7 +125,7 @@ def _runbook_lacks(alert: str, daemon: str) -> Iterator[str]:
             yield f"the runbook has no entry {alert}"
 
 
-def check(random: Random, image: Path, package: Path) -> list[str]:
+def check(random: Random) -> list[str]:
     """Go from a new machine to the first alert; return what differed from the docstring above."""
     iops, depth = random.randint(45, 60), random.randint(8, 32)
     write(f"limit {iops} IOPS, queue depth {depth}")
@@ -149,15 +136,10 @@ def check(random: Random, image: Path, package: Path) -> list[str]:
             *("-netdev", f"user,id=net,restrict=on,hostfwd=tcp:{daemon}-:{_PORT}"),
             *("-device", "virtio-net,netdev=net"),
         ]
-        machine = undo.enter_context(booted(image, package, directory, options))
-        _install(machine.guest, package)
-        disk = directory / "disk"
-        with disk.open("wb") as content:
-            content.truncate(_GIB)
-        machine.create_disk(_SERIAL, disk)
-        machine.plug(_SERIAL, write_cache=True)
+        prepare = f"printf '{NETWORK}' >{NETWORK_FILE}; systemctl start systemd-networkd"
+        machine = undo.enter_context(new_machine(directory, options, prepare=prepare))
+        device = plug_disk(machine, _SERIAL, directory)
         machine.throttle(_SERIAL, QemuLimits(iops=iops))
-        device = machine.guest.device(_SERIAL)
         said = _without_configuration(machine.guest, device, depth)
         write(said)
         different = list(unlike_unknown(said, iops))
@@ -185,8 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if shutil.which(program) is None:
             write(f"alert: SKIPPED: needs {program}")
             return 0
-    image, package = build.image(), build.package()
-    return report(("alert", check(Random(f"{number} alert"), image, package)) for number in [seed])
+    return report([("alert", check(Random(f"{seed} alert")))])
 
 
 if __name__ == "__main__":

@@ -27,9 +27,8 @@ from lab.options import start
 from lab.scenario import SEED
 from support.certificates import make_authority, make_signed
 from vm import build
-from vm.checks import is_skipped, parser_of, report
+from vm.checks import NETWORK, NETWORK_FILE, install, is_skipped, parser_of, report
 from vm.clouds import CLOUDS, GIB, Cloud, Disk, answer
-from vm.experiment import PACKAGE
 from vm.guest import Guest
 from vm.machine import Machine, booted
 
@@ -40,7 +39,6 @@ _WITHIN_S = 300.0
 """From boot, or from plugging a disk in, to its limits; software emulation is slow."""
 _POLL_S = 5.0
 _RELAY = Path(__file__).with_name("relay.py")
-_NETWORKD = "[Match]\nName=en*\n[Network]\nDHCP=ipv4\n"
 _DROP_IN = "disksla-detect.service.d/10-openstack.conf"
 _EXAMPLES = "/usr/share/doc/disksla-exporter/examples"
 
@@ -73,15 +71,13 @@ def _network(cloud: Cloud, directory: Path) -> Iterator[list[str]]:
             yield ["-netdev", ",".join([_NETWORK, *forwarded]), "-device", "virtio-net,netdev=net"]
 
 
-def _install(guest: Guest, cloud: Cloud, authority: str, package_bytes: int) -> None:
+def _install(guest: Guest, cloud: Cloud, authority: str, package: Path) -> None:
     """Install the package, and what any machine of a provider has: a network with DNS and TLS."""
-    guest.write("/etc/systemd/network/all.network", _NETWORKD)
+    guest.write(NETWORK_FILE, NETWORK)
     guest.write("/usr/lib/ssl/cert.pem", authority)
     guest.run(f"echo {_METADATA} {cloud.api[0]} >>/etc/hosts")
     guest.run("systemctl enable systemd-networkd systemd-networkd-wait-online")
-    guest.run(
-        f"cd /root; head -c {package_bytes} {PACKAGE} >package.deb; dpkg --install package.deb"
-    )
+    install(guest, package)
     if cloud.credentials:
         guest.write("/etc/disksla/clouds.yaml", cloud.credentials)
         guest.run(
@@ -161,7 +157,7 @@ def check(cloud: Cloud, image: Path, package: Path) -> list[str]:
         try:
             machine = undo.enter_context(booted(image, package, directory, options))
             authority = (directory / "authority.crt").read_text()
-            _install(machine.guest, cloud, authority, package.stat().st_size)
+            _install(machine.guest, cloud, authority, package)
             machine.reset()
             return _limits_after_boot(machine, cloud, directory)
         except OSError as error:

@@ -11,12 +11,12 @@ from random import Random
 from typing import NamedTuple
 
 from clouds.server import Received, Reply
-from vm.identity import HOSTS, UUID
 
 GIB = 2**30
 MIB = 2**20
 _SERVER = "5f0d2c9e-1111-4222-8333-444455556666"
 _SECRET = "S3CRET"
+_VOLUME = "6ea73b81-555e-4a74-9d2c-0123456789ab"
 
 
 class Limits(NamedTuple):
@@ -69,7 +69,7 @@ def aws(random: Random) -> Cloud:
         "iam/security-credentials/disksla": json.dumps(keys),
     }
     return Cloud(
-        HOSTS["aws"].firmware,
+        ("type=1,manufacturer=Amazon EC2,product=m6i.large", "type=3,asset=Amazon EC2"),
         ("ec2.eu-central-1.amazonaws.com", 443),
         {
             "/latest/api/token": "TOKEN==",
@@ -116,7 +116,10 @@ def azure(random: Random) -> Cloud:
     storage = {"osDisk": {**disk, "name": "os"}, "dataDisks": [disk]}
     metadata = {"vmSize": "Standard_D4s_v5", "location": "westus", "storageProfile": storage}
     return Cloud(
-        HOSTS["azure"].firmware,
+        (
+            "type=1,manufacturer=Microsoft Corporation,product=Virtual Machine",
+            "type=3,asset=7783-7084-3265-9085-8269-3286-77",
+        ),
         ("management.azure.com", 443),
         {"/metadata/instance/compute?api-version=2021-12-13": json.dumps(metadata)},
         Disk("scsi-hd,vendor=Msft,product=Virtual Disk,serial=data", "data", size_gib, None),
@@ -144,7 +147,7 @@ def google(random: Random) -> Cloud:
     }
     metadata = "/computeMetadata/v1/instance"
     return Cloud(
-        HOSTS["google"].firmware,
+        ("type=1,manufacturer=Google,product=Google Compute Engine", "type=0,version=Google"),
         ("compute.googleapis.com", 443),
         {
             f"{metadata}/?recursive=true": json.dumps(instance),
@@ -170,14 +173,14 @@ def vk(random: Random) -> Cloud:
     endpoint = {"interface": "public", "region": "RegionOne", "url": f"{url}/volume/v3/p"}
     services = [{"type": "volumev3", "endpoints": [endpoint]}]
     volume = {
-        "id": UUID,
+        "id": _VOLUME,
         "size": size_gib,
         "volume_type": "ceph-ssd",
         "attachments": [{"server_id": _SERVER}],
     }
     credential = {"application_credential_id": "id", "application_credential_secret": _SECRET}
     return Cloud(
-        HOSTS["openstack"].firmware,
+        ("type=1,manufacturer=OpenStack Foundation,product=OpenStack Nova",),
         (name, port),
         {
             "/openstack/latest/meta_data.json": json.dumps({"uuid": _SERVER}),
@@ -185,8 +188,8 @@ def vk(random: Random) -> Cloud:
             "/volume/v3/p/volumes/detail?limit=1000": json.dumps({"volumes": [volume]}),
         },
         Disk(
-            f"virtio-blk-pci,serial={UUID}",
-            UUID[:20],
+            f"virtio-blk-pci,serial={_VOLUME}",
+            _VOLUME[:20],
             size_gib,
             Limits("vk.ceph-ssd", 30 * size_gib, 15 * size_gib),
         ),
@@ -212,7 +215,7 @@ def yandex(random: Random) -> Cloud:
     attached = {"bootDisk": {"diskId": "boot"}, "secondaryDisks": [{"diskId": disk}]}
     found = {"typeId": "network-ssd", "size": str(size_gib * GIB)}
     return Cloud(
-        HOSTS["yandex"].firmware,
+        ("type=1,manufacturer=Yandex,product=xeon-gold-6338",),
         ("compute.api.cloud.yandex.net", 443),
         {
             f"{metadata}/id": "fhm00000000000000001",

@@ -2,11 +2,9 @@
 
 The package is installed on a new Debian. Units of systemd load a disk that QEMU throttles; what
 the daemon says of them is compared with the kernel's own histogram of all requests, by program,
-and with `io.stat`. Then: what the daemon cannot do, a unit that is held at its own limit, and what
-`IOAccounting=` costs.
+and with `io.stat`. Then: what the daemon cannot do, and a unit that is held at its own limit.
 """
 
-import json
 import re
 import sys
 import tempfile
@@ -22,12 +20,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from lab.options import start, write
 from vm import build
-from vm.checks import is_skipped, parser_of, report
-from vm.experiment import PACKAGE
+from vm.checks import is_skipped, new_machine, parser_of, plug_disk, report
 from vm.limits import QemuLimits
-from vm.machine import Machine, booted
+from vm.machine import Machine
 
-_GIB = 2**30
 _SERIAL = "data"
 _IOPS = 200
 _POINTS, _LEAST_SHARE = 0.02, 0.05
@@ -65,15 +61,6 @@ _WRITES = {
     "written-back": ("", "sync --file-system /mnt"),
 }
 """By the name of a file: options of dd, and what is run when it has ended, as root."""
-_RATIO_ROUNDS = 5
-_WRITERS = """
-import subprocess, sys, time
-begin_s = time.monotonic()
-script = 'echo $$ >/sys/fs/cgroup/t/$0/cgroup.procs; exec dd if=/dev/zero of=/mnt/$0 "$@"'
-writers = [subprocess.Popen(["sh", "-c", script, each, *sys.argv[1:]], stderr=2) for each in "ab"]
-assert not any([each.wait() for each in writers])
-print(time.monotonic() - begin_s)
-"""
 
 
 class Load(NamedTuple):
@@ -275,15 +262,11 @@ class _Trial:
         return found, f"{sentences}\n{shown}"
 
 
-def _install(machine: Machine, package: Path) -> str:
-    """Install the package; return what it says of exact counts once they are in force."""
-    machine.guest.run(
-        f"cd /root; head -c {package.stat().st_size} {PACKAGE} >package.deb;"
-        " dpkg --install package.deb; for name in first second; do"
-        " ln -s /usr/bin/fio /run/$name; done"
-    )
+def _counted(machine: Machine) -> str:
+    """Return what the daemon says of exact counts once they are in force."""
     return machine.guest.run(
-        "uname -r; cat /proc/sys/kernel/perf_event_paranoid; for try in $(seq 60); do"
+        "for name in first second; do ln -s /usr/bin/fio /run/$name; done;"
+        " uname -r; cat /proc/sys/kernel/perf_event_paranoid; for try in $(seq 60); do"
         " ! curl -s localhost:10056/metrics | grep ^disksla_data_w || break; sleep 2;"
         " done"
     )
@@ -353,60 +336,22 @@ def _own_limit(trial: _Trial) -> Iterator[str]:
         yield f"not said to be held: {text}"
 
 
-def _accounting(trial: _Trial) -> Iterable[str]:
-    """Write how long two buffered writers take with the controller `io` compared with without."""
-    trial.run("systemctl stop disksla-exporter.service; umount /mnt || vgremove -qfy vg || true")
-    trial.run("wipefs -qa /dev/DISK; mkfs.ext4 -q /dev/DISK; mount /dev/DISK /mnt")
-    trial.machine.throttle(_SERIAL, QemuLimits(bps=10_000_000, iops=_IOPS))
-    for caption, options in (
-        ("written back", "bs=1M count=24 conv=fsync"),
-        ("synced each", "bs=16k count=150 oflag=dsync"),
-    ):
-        took: dict[str, list[float]] = {"+": [], "-": []}
-        for _ in range(_RATIO_ROUNDS):
-            for control, all_s in took.items():
-                all_s.append(_seconds(trial, control, options))
-        ratio = sum(took["+"]) / sum(took["-"])
-        write(f"  {caption}: {ratio:.3f} times as long with io; {json.dumps(took)}")
-    return ()
-
-
-def _seconds(trial: _Trial, control: str, options: str) -> float:
-    """Return the seconds of two writers in groups of their own, with the controller or without."""
-    trial.run(
-        "cd /sys/fs/cgroup; mkdir -p t/a t/b; find . -depth -name cgroup.subtree_control"
-        ' | while read -r file; do echo -io >"$file"; done; rm -f /mnt/a /mnt/b; sync'
-    )
-    if control == "+":
-        trial.run(
-            "cd /sys/fs/cgroup; for each in . t; do echo +io >$each/cgroup.subtree_control; done"
-        )
-    trial.guest.write("/run/writers.py", _WRITERS)
-    return float(trial.run(f"python3 /run/writers.py {options}"))
-
-
 _PARTS: Mapping[str, Callable[[_Trial], Iterable[str]]] = {
     "privileges": _privileges,
     "bytes": _bytes,
     **{load.name: partial(_load, load=load) for load in LOADS},
     "own limit": _own_limit,
-    "accounting": _accounting,
 }
 
 
 def check(release: str, names: Iterable[str]) -> list[str]:
     """Go through parts of the docstring above on a release of Debian; return what differed."""
-    image, package = build.image(release), build.package()
     with ExitStack() as undo:
         directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-vm-")))
-        machine = undo.enter_context(booted(image, package, directory))
-        disk = directory / "disk"
-        with disk.open("wb") as content:
-            content.truncate(_GIB)
-        machine.create_disk(_SERIAL, disk)
-        machine.plug(_SERIAL, write_cache=True)
+        machine = undo.enter_context(new_machine(directory, release=release))
+        plug_disk(machine, _SERIAL, directory)
         trial = _Trial(machine)
-        counted = _install(machine, package)
+        counted = _counted(machine)
         write(counted)
         different = [] if "disksla_data_writes_total" in counted else ["no exact counts"]
         trial.run(

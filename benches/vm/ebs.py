@@ -17,23 +17,19 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from lab.model import Meter
+from lab.model import Bandwidth, Duration, Meter
 from lab.options import start, write
-from lab.quantity import Bandwidth, Duration
 from lab.scenario import SEED
 from nvme.page import EBS, INSTANCE_STORE, Limit
-from nvme.target import INSTANCE_STORE_MODEL, Fault, Served, Target, serving
+from nvme.target import INSTANCE_STORE_MODEL, Served, Target, serving
 from support.waiting import eventually
-from vm import build
-from vm.checks import is_skipped, report
-from vm.experiment import PACKAGE
+from vm.checks import NETWORK, NETWORK_FILE, is_skipped, new_machine, report
 from vm.guest import Guest
 from vm.load import clean_up, prepare
-from vm.machine import booted
 from vm.scenario import Phase
 
 _GIB = 2**30
@@ -47,7 +43,6 @@ _QEMU_SERIAL = "vol0123456789abcdef3"
 _ADDRESS = "10.0.2.100"
 _PORT = 4420
 _RELAY = Path(__file__).with_name("relay.py")
-_NETWORKD = "[Match]\nName=en*\n[Network]\nDHCP=ipv4\n"
 _UNIT = "disksla-ebs"
 _CONTINUOUSLY = Duration(0)
 _LOAD_S = 15
@@ -62,10 +57,7 @@ _TOLERANCE = 0.05
 _LEAST_FOUND = 0.9
 """Share of throttled seconds that verdicts must find. There are no terms, so the limit must be
 learned first, and software emulation delays requests by tens of milliseconds."""
-_Key = TypeVar("_Key")
 _UNPRIVILEGED = "setpriv --reuid 65534 --regid 65534 --clear-groups"
-_COST_S = 20
-_CLIENT = Path(__file__).with_name("ebs_client.py").read_bytes()
 _WITHOUT_CAPABILITY = "setpriv --bounding-set -sys_admin"
 
 Seconds = Mapping[str, float]
@@ -109,8 +101,6 @@ class Metrics(NamedTuple):
 
     provider: Seconds
     throttled: Seconds
-    failures: Seconds
-    """Readings that failed, by reason."""
 
 
 class _Ebs:
@@ -151,7 +141,6 @@ def read_metrics(page: str) -> Metrics:
     """Return the metrics of one disk from lines of a page."""
     provider: dict[str, float] = {}
     throttled: dict[str, float] = {}
-    failures: dict[str, float] = {}
     for family in text_string_to_metric_families(page):
         for sample in family.samples:
             labels = sample.labels
@@ -160,12 +149,10 @@ def read_metrics(page: str) -> Metrics:
                     provider[labels["limit"]] = sample.value
                 case "disksla_throttled_seconds_total":
                     throttled[labels["limit"]] = sample.value
-                case "disksla_provider_statistics_failures_total":
-                    failures[labels["reason"]] = sample.value
-    return Metrics(provider, throttled, failures)
+    return Metrics(provider, throttled)
 
 
-def since(after: Mapping[_Key, float], before: Mapping[_Key, float]) -> dict[_Key, float]:
+def since(after: Seconds, before: Seconds) -> dict[str, float]:
     """Return by how much counters have grown."""
     return {key: value - before.get(key, 0.0) for key, value in after.items()}
 
@@ -203,17 +190,13 @@ def _measured(
         yield (
             volume,
             counted,
-            Metrics(
-                since(last.provider, first.provider),
-                since(last.throttled, first.throttled),
-                since(last.failures, first.failures),
-            ),
+            Metrics(since(last.provider, first.provider), since(last.throttled, first.throttled)),
         )
 
 
 def _said(seconds: Seconds) -> str:
-    kept = {limit: value for limit, value in seconds.items() if value > _ROUNDING_S}
-    return ", ".join(f"{limit} {value:.2f}" for limit, value in kept.items()) or "none"
+    kept = [f"{limit} {each:.2f}" for limit, each in seconds.items() if each > _ROUNDING_S]
+    return ", ".join(kept) or "none"
 
 
 def _first_reading(ebs: _Ebs) -> Iterator[str]:
@@ -260,7 +243,7 @@ def _under_postgresql(ebs: _Ebs, random: Random) -> Iterator[str]:
 
     Nothing is required of the verdicts: the emulation leaves the clients little to ask for.
     """
-    phases = (Phase(seconds=Duration(2 * _LOAD_S), pgbench=_CLIENTS),)
+    phases = (Phase(seconds=Duration(2 * _LOAD_S), pgbench=f"--client={_CLIENTS}"),)
     meter = Meter("iops", iops=random.randint(8, 12), window=_CONTINUOUSLY)
     prepare(ebs.guest, ebs.device(_FIRST.serial), phases)
 
@@ -275,34 +258,6 @@ def _under_postgresql(ebs: _Ebs, random: Random) -> Iterator[str]:
     [(_, truth, found)] = _measured(ebs, [_FIRST], run)
     clean_up(ebs.guest, phases)
     yield from _differences("PostgreSQL", "iops", truth, found)
-
-
-def _with_bad_pages(ebs: _Ebs) -> Iterator[str]:
-    """Yield what differs when pages of the first volume are wrong, and then right again.
-
-    The driver does not say that a page is short: the rest of it is 0, so its counters have fallen.
-    """
-    own_reasons: tuple[Fault, ...] = ("magic", "version", "bins", "status")
-    reasons: dict[Fault | None, str] = dict(zip(own_reasons, own_reasons, strict=True))
-    reasons |= {"short": "reset", None: "reset"}
-    for fault, reason in reasons.items():
-        before = ebs.metrics(_FIRST)
-        if fault is None:
-            ebs.target.clear(_FIRST.serial)
-        ebs.target.spoil(_FIRST.serial, fault)
-        if not eventually(partial(_has_failed, ebs, reason, before), _WITHIN_S, 1.0):
-            yield f"{fault}: no failure of {reason}"
-        ebs.target.spoil(_FIRST.serial, None)
-        if not _is_read_again(ebs, _FIRST):
-            yield f"{fault}: not read again"
-        found = ebs.metrics(_FIRST).provider
-        if found != before.provider:
-            yield f"{fault}: {found} after a bad page; {before.provider} before"
-
-
-def _has_failed(ebs: _Ebs, reason: str, before: Metrics) -> bool:
-    failures = ebs.metrics(_FIRST).failures
-    return failures.get(reason, 0.0) > before.failures.get(reason, 0.0)
 
 
 def _is_read_again(ebs: _Ebs, served: Served) -> bool:
@@ -348,27 +303,7 @@ def _permissions(ebs: _Ebs) -> Iterator[str]:
         yield f"{_OTHER.model} was asked for its page"
 
 
-def _cost(ebs: _Ebs) -> Iterator[str]:
-    """Write what readings cost; yield nothing, as that is not compared."""
-    devices = [ebs.device(each.serial) for each in (_FIRST, _SECOND, _LOCAL)]
-    for watched in ([], devices):
-        request = json.dumps({"type": "watch", "devices": watched})
-        said = ebs.guest.run(f"python3 - {shlex.quote(request)} {_COST_S}", _CLIENT)
-        write(f"    {len(watched)} of {len(devices)} disks watched: {said}")
-    yield from ()
-
-
-def _install(guest: Guest, package: Path) -> None:
-    """Install the package, a network, and switch the helper on."""
-    guest.write("/etc/systemd/network/all.network", _NETWORKD)
-    guest.run(
-        f"systemctl start systemd-networkd; cd /root; modprobe nvme-tcp;"
-        f"head -c {package.stat().st_size} {PACKAGE} >package.deb; dpkg --install package.deb"
-    )
-    guest.run(f"systemctl enable --now {_UNIT}")
-
-
-def check(random: Random, image: Path, package: Path) -> Iterator[tuple[str, list[str]]]:
+def check(random: Random) -> Iterator[tuple[str, list[str]]]:
     """Boot a machine; yield each step with what differed."""
     with ExitStack() as undo:
         directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-vm-")))
@@ -384,8 +319,10 @@ def check(random: Random, image: Path, package: Path) -> Iterator[tuple[str, lis
             *("-drive", f"file={file},format=raw,if=none,id=disk"),
             *("-device", f"nvme,drive=disk,serial={_QEMU_SERIAL}"),
         ]
-        machine = undo.enter_context(booted(image, package, directory, options))
-        _install(machine.guest, package)
+        prepare = f"printf '{NETWORK}' >{NETWORK_FILE}; systemctl start systemd-networkd"
+        prepare += "; modprobe nvme-tcp"
+        machine = undo.enter_context(new_machine(directory, options, prepare=prepare))
+        machine.guest.run(f"systemctl enable --now {_UNIT}")
         ebs = _Ebs(machine.guest, target)
         for served in _SERVED:
             ebs.attach(served)
@@ -403,9 +340,7 @@ def _steps(ebs: _Ebs, random: Random) -> Iterator[tuple[str, Callable[[], Iterab
     for load in loads(random):
         yield load.name, partial(_under_load, ebs, load)
     yield "PostgreSQL", partial(_under_postgresql, ebs, random)
-    yield "bad pages", partial(_with_bad_pages, ebs)
     yield "attached again", partial(_again, ebs)
-    yield "cost", partial(_cost, ebs)
 
 
 _LOGS = f"journalctl --no-pager --boot -u {_UNIT} -u disksla-exporter | tail -n 20"
@@ -417,7 +352,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seed = int(given[0]) if given else SEED
     if is_skipped("ebs"):
         return 0
-    return report(check(Random(f"{seed} ebs"), build.image(), build.package()))
+    return report(check(Random(f"{seed} ebs")))
 
 
 if __name__ == "__main__":

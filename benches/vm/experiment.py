@@ -16,14 +16,13 @@ from disksla.state.pipeline import Tick
 from disksla.state.pipeline.recording import decode_header, decode_tick, encode
 from lab.experiment import CONFIG, SCENARIO, TICKS, only_devices
 from lab.scenario import drawn_text
-from vm.clocks import Pause
 from vm.daemon import OF_MACHINE, Scrape, of_device, scrape
 from vm.guest import Guest
 from vm.limits import Change, QemuLimits
 from vm.load import clean_up, prepare, run_phases
 from vm.machine import Machine
 from vm.scenario import Disk, Event, Scenario, SharedLimits, all_scenarios, read_scenario
-from vm.trace import own_lines
+from vm.truth import Pause, own_lines
 
 TRACE, RESULTS = "trace.gz", "seen.json"
 _LEAD_S = 1.0
@@ -33,6 +32,7 @@ _RECORDING = "/run/disksla-recording"
 _CONFIG = "/etc/disksla/disksla.yml"
 PACKAGE = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_package"
 _POLL_S = 0.5
+_GIB = 2**30
 _TMPFS = Path("/dev/shm")
 _GROUP = "machine"
 """Throttle group of the disks that share limits."""
@@ -72,7 +72,7 @@ class Recording:
     def __init__(self, guest: Guest) -> None:
         self._guest = guest
         self._recorder = guest.start(
-            f"exec disksla record {_RECORDING} --duration 3h --config.file {_CONFIG} 2>&1"
+            f"exec disksla record {_RECORDING} --for 3h --config.file {_CONFIG} 2>&1"
         )
         self._data = b""
 
@@ -131,8 +131,8 @@ class _Plugged:
         The trace does not say to which disk a request belongs, but the system reads each at first.
         """
         for serial, disk in self._disks:
-            self._machine.create_disk(serial, undo.enter_context(_disk_file(disk.size)))
-            self._machine.plug(serial, write_cache=disk.write_cache)
+            self._machine.create_disk(serial, undo.enter_context(_disk_file(_GIB)))
+            self._machine.plug(serial, write_cache=disk.cache == "write back")
             device = self._machine.guest.device(serial)
             self._machine.guest.run("udevadm settle")
             prepare(self._machine.guest, device, disk.load)
@@ -198,7 +198,8 @@ class _Plugged:
             self.pauses.append(Pause(*self._machine.pause(event.pause)))
         if event.replug:
             self._machine.unplug(self._name)
-            self._machine.plug(self._name, write_cache=self._scenario.write_cache)
+            is_cached = self._scenario.disks[0].cache == "write back"
+            self._machine.plug(self._name, write_cache=is_cached)
             self._limit(self._name, self._changes[self._name][-1].limits)
 
 
@@ -208,7 +209,9 @@ def run(path: Path, seed: int, machine: Machine, recording: Recording, directory
     serials = scenario.serials(name)
     config = configuration(zip(serials, scenario.disks, strict=True), scenario.machine)
     machine.guest.write(_CONFIG, config)
-    machine.guest.run(f"disksla check-config {_CONFIG}; systemctl reload disksla-exporter")
+    machine.guest.run(
+        f"disksla check-config --config.file {_CONFIG}; systemctl reload disksla-exporter"
+    )
     offset = machine.trace_bytes()
     plugged = _Plugged(machine, name, scenario)
     with ExitStack() as undo:

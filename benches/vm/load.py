@@ -60,10 +60,6 @@ def _script(device: str, phase: Phase) -> str:
             f" --runtime={phase.seconds * 1000:.0f}ms --randrepeat=1 {phase.fio} >/dev/null"
         )
     elif phase.pgbench is not None:
-        pgbench = (
-            f"pgbench --host /tmp --no-vacuum --client {phase.pgbench} --time {phase.seconds:.0f}"
-        )
-        if phase.rate is not None:
-            pgbench += f" --rate {phase.rate}"
+        pgbench = f"pgbench --host /tmp --no-vacuum --time {phase.seconds:.0f} {phase.pgbench}"
         script = f"su postgres -c {shlex.quote(f'{pgbench} postgres')} >/dev/null"
     return script

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from vm.channel import Channel
-from vm.guest import Guest
+from vm.guest import Channel, Guest
 from vm.limits import QemuLimits
 
 QEMU = "qemu-system-x86_64"
@@ -18,7 +17,7 @@ EVENTS = (
     *("blk_root_attach", "blk_co_preadv", "blk_co_pwritev"),
     *("bdrv_co_preadv_part", "bdrv_co_pwritev_part"),
 )
-"""Events of QEMU's trace; vm/trace.py says what they mean."""
+"""Events of QEMU's trace; vm/truth.py says what they mean."""
 _BOOT_S = 240.0
 _UNPLUG_S = 60.0
 _END_S = 10.0
@@ -107,18 +106,17 @@ class Machine:
 
 @contextmanager
 def booted(
-    image: Path, package: Path, directory: Path, options: Iterable[str] = (), init: str = ""
+    image: Path, package: Path, directory: Path, options: Iterable[str] = ()
 ) -> Iterator[Machine]:
     """Boot a virtual machine, and end it after the block. The package is a disk, too.
 
-    `options` are further options of QEMU. `init` is a script of the shell that runs instead of
-    systemd, which takes most of the time of booting.
+    `options` are further options of QEMU.
     """
     with ExitStack() as undo:
         trace = directory / "trace"
         (directory / "events").write_text("".join(f"{event}\n" for event in EVENTS))
         log = undo.enter_context((directory / "qemu.log").open("wb"))
-        command = [*_command(image, package, directory, trace, init), *options]
+        command = [*_command(image, package, directory, trace), *options]
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
@@ -130,15 +128,13 @@ def booted(
         yield Machine(qmp, agent, trace)
 
 
-def _command(image: Path, package: Path, directory: Path, trace: Path, init: str) -> list[str]:
+def _command(image: Path, package: Path, directory: Path, trace: Path) -> list[str]:
     """Return the command of QEMU.
 
     The root disk is on another bus, so that events of virtio-blk are those of disks under test.
     The HPET is emulated: it is the clock of the host, which stops while the machine is paused.
     """
     kernel = "root=LABEL=vm rw console=ttyS0 quiet clocksource=hpet"
-    if init:
-        kernel += f' init=/bin/sh -- -c "{init}"'
     return [
         *(QEMU, "-no-user-config", "-nodefaults", "-display", "none", "-nic", "none"),
         *("-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"),

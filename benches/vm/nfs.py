@@ -4,7 +4,7 @@ The NFS server of the kernel exports a disk that QEMU throttles. The same virtua
 it, with the package installed, and fio loads the mount. Throttled seconds by the metrics are
 compared with QEMU's trace, or with the log of a proxy between client and server (nfs_proxy.py).
 Then: a server that does not answer for a while, and one that hangs; delegations that it takes
-back; a connection that is made again; thirty mounts; and what reading mountstats costs.
+back; a connection that is made again; and thirty mounts.
 """
 
 import argparse
@@ -17,14 +17,10 @@ from functools import partial
 from pathlib import Path
 
 from lab.options import start, write
-from vm import build
-from vm.checks import is_skipped, report
-from vm.experiment import PACKAGE
-from vm.machine import booted
+from vm.checks import is_skipped, new_machine, plug_disk, report
 from vm.nfs_guest import POINT, SERIAL, NfsGuest, device_at
 from vm.nfs_loads import DEEP, LOADS, POINTS, READ, WARM_S, under
 
-_GIB = 2**30
 _VERSIONS = ("4.2", "3")
 _DECIDED_S = 4
 _STALL_S = 3
@@ -33,8 +29,8 @@ _TOLERANCE_S = 1.5
 _TRACING = "/sys/kernel/tracing"
 _REQUESTS = f"{_TRACING}/events/sunrpc/rpc_task_begin/enable"
 _COMMANDS = (
-    *("discover", "explain", f"explain {device_at()}", "top -b -n 1", "check", "doctor"),
-    *("once", "check-config", "detect", "record /run/recording --duration 2s"),
+    *("disks", "explain", f"explain {device_at()}", "top -b -n 1", "check", "doctor"),
+    *("serve", "--once", "check-config", "detect", "record /run/recording --for 2s"),
 )
 
 
@@ -183,42 +179,6 @@ def _two_exports(nfs: NfsGuest) -> Iterator[str]:
     nfs.clean()
 
 
-_COST = """
-import sys, time
-from pathlib import Path
-sys.path.insert(0, "/usr/lib/disksla")
-from disksla.kernel.procfs import parse_mountinfo
-from disksla.kernel.nfs import parse_mountstats
-from disksla.kernel.procfs.files import WholeFile
-def least_ms(do):
-    took = []
-    for _ in range(30):
-        begun_s = time.thread_time()
-        do()
-        took.append(1000 * (time.thread_time() - begun_s))
-    return min(took)
-proc = Path("/proc")
-stats, disks = (WholeFile(proc / name, proc) for name in ("self/mountstats", "diskstats"))
-mounts = parse_mountinfo((proc / "self/mountinfo").read_text())
-text, points = stats.read(), {mount.mount_point: mount.mount_point for mount in mounts}
-read, parse, other = map(
-    least_ms, (stats.read, lambda: parse_mountstats(text, points), disks.read)
-)
-print(f"{read:.2f} ms to read, {parse:.2f} to parse {len(text)} bytes; diskstats {other:.3f} ms")
-"""
-
-
-def _cost(nfs: NfsGuest) -> Iterator[str]:
-    """Write what a reading of mountstats and its parsing take; yield nothing."""
-    nfs.guest.write("/run/cost.py", _COST)
-    for number in range(100):
-        nfs.mount("4.2", at=f"/mnt/many{number}", export="root")
-        if number + 1 in {1, 20, 100}:
-            write(f"  {number + 1} mounts: {nfs.run('python3 /run/cost.py')}")
-    nfs.clean()
-    yield from ()
-
-
 _STEPS: Mapping[str, Callable[[NfsGuest], Iterable[str]]] = {
     "loads": _loads,
     "stopped": _stopped,
@@ -226,25 +186,15 @@ _STEPS: Mapping[str, Callable[[NfsGuest], Iterable[str]]] = {
     "again": _again,
     "many": _many,
     "two-exports": _two_exports,
-    "cost": _cost,
 }
 
 
 def check(steps: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Boot a machine; yield each step with what differed."""
-    package = build.package()
     with ExitStack() as undo:
         directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-vm-")))
-        machine = undo.enter_context(booted(build.image(), package, directory))
-        disk = directory / "disk"
-        with disk.open("wb") as content:
-            content.truncate(_GIB)
-        machine.create_disk(SERIAL, disk)
-        machine.plug(SERIAL, write_cache=True)
-        machine.guest.run(
-            f"cd /root; head -c {package.stat().st_size} {PACKAGE} >package.deb;"
-            " dpkg --install package.deb"
-        )
+        machine = undo.enter_context(new_machine(directory))
+        plug_disk(machine, SERIAL, directory)
         nfs = NfsGuest(machine)
         for step in steps:
             try:

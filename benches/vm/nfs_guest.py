@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from support import token_bucket
 from vm.limits import QemuLimits
 from vm.machine import Machine
 
@@ -15,7 +16,11 @@ SERIAL = "data"
 POINT = "/mnt/nfs"
 PROXY_PORT = 3049
 _SERVER_PORT = 2049
-_PROXY = Path(__file__).with_name("nfs_proxy.py")
+_PROXY = {
+    "/run/nfs_proxy.py": Path(__file__).with_name("nfs_proxy.py"),
+    "/run/support/token_bucket.py": Path(token_bucket.__file__),
+}
+"""The proxy and what it imports, by their paths in the virtual machine."""
 _AS_POSTGRES = "setpriv --reuid=postgres --regid=postgres --clear-groups"
 _POSTGRESQL = (
     f"exec {_AS_POSTGRES} $(echo /usr/lib/postgresql/*/bin/postgres) -D {POINT}/pgbench"
@@ -89,7 +94,9 @@ class NfsGuest:
         self.machine, self.guest = machine, machine.guest
         self.run = machine.guest.run
         self.run(_SERVE.replace("DISK", self.guest.device(SERIAL)))
-        self.guest.write("/run/nfs_proxy.py", _PROXY.read_text())
+        self.run("mkdir -p /run/support")
+        for path, file in _PROXY.items():
+            self.guest.write(path, file.read_text())
 
     def mount(
         self, version: str, *, proxied: bool = False, at: str = POINT, export: str = "disk"

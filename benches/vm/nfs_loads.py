@@ -7,8 +7,7 @@ from typing import NamedTuple
 from lab.options import write
 from vm.limits import QemuLimits
 from vm.nfs_guest import SERIAL, NfsGuest, Seen
-from vm.trace import own_lines, read_trace
-from vm.truth import Wait, windows_of
+from vm.truth import Wait, own_lines, read_trace, windows_of
 
 WARM_S = 10
 _MEASURE_S = 20

@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import TextIO
 
+from support.token_bucket import TokenBucket
+
 _SERVER = ("127.0.0.1", 2049)
 _DEPTH_S = 0.1
 _LAST_FRAGMENT = 2**31
@@ -20,14 +22,17 @@ class Bucket:
     """The limit, over all connections."""
 
     def __init__(self, rate: float, log: TextIO) -> None:
-        self._rate, self._free_s = rate, 0.0
+        self._bucket, self._filled_s = TokenBucket(rate, rate * _DEPTH_S), 0.0
         self._log = log
         self._lock = threading.Lock()
 
     def admitted_s(self, amount: float, now_s: float) -> float:
         """Return when an amount is admitted that is asked for now; it is taken."""
-        self._free_s = max(self._free_s, now_s - _DEPTH_S) + amount / self._rate
-        return max(now_s, self._free_s)
+        self._bucket.fill(now_s - self._filled_s)
+        self._filled_s = now_s
+        wait_s = max(0.0, self._bucket.wait_s())
+        self._bucket.tokens -= amount
+        return now_s + wait_s
 
     def take(self, amount: float) -> None:
         """Wait until this amount is admitted."""

@@ -10,19 +10,19 @@ import msgspec
 import pytest
 
 from lab.table import headings, row
+from lab.verdict import Verdict
 from vm.__main__ import main
 from vm.experiment import RESULTS, TRACE, Results
 from vm.limits import Admitted, bucket_size, levels_at
-from vm.report import HEADING, report
-from vm.trace import read_trace
-from vm.verdict import Judged, verdicts_on
+from vm.truth import read_trace
+from vm.verdict import verdicts_on
 
 HERE = Path(__file__).parent / "recordings"
 NAMES = sorted(path.name for path in HERE.iterdir())
 
 
 @cache
-def judged_recording(name: str) -> list[Judged]:
+def judged_recording(name: str) -> list[Verdict]:
     """Return the verdicts; a name may say after @ what was different."""
     return verdicts_on(name.partition("@")[0], HERE / name)
 
@@ -30,8 +30,8 @@ def judged_recording(name: str) -> list[Judged]:
 @pytest.mark.in_check
 @pytest.mark.parametrize("name", NAMES)
 def test_verdicts_on_a_recording_agree_with_the_trace(name: str) -> None:
-    for judged in judged_recording(name):
-        assert judged.verdict.problems == [], f"\n{headings()}\n{row(judged.verdict)}"
+    for verdict in judged_recording(name):
+        assert verdict.problems == [], f"\n{headings()}\n{row(verdict)}"
 
 
 def test_qemu_admits_requests_that_wait_when_its_bucket_is_no_longer_over_full() -> None:
@@ -63,8 +63,8 @@ def test_recording_of_another_disk_is_judged_as_wrong(tmp_path: Path) -> None:
     trace = gzip.decompress((directory / TRACE).read_bytes()).decode().splitlines(keepends=True)
     fewer = [line for number, line in enumerate(trace) if number < len(trace) - 200]
     (directory / TRACE).write_bytes(gzip.compress("".join(fewer).encode()))
-    [judged] = verdicts_on("deep", directory)
-    assert any(problem.startswith("bytes: ") for problem in judged.verdict.problems)
+    [verdict] = verdicts_on("deep", directory)
+    assert any(problem.startswith("bytes: ") for problem in verdict.problems)
 
 
 def test_unmatched_clocks_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,21 +79,8 @@ def test_unmatched_clocks_are_reported(tmp_path: Path, capsys: pytest.CaptureFix
 def test_table_fits_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     longest = max((name for name in NAMES if "@" not in name), key=len)
     shutil.copytree(HERE / longest, tmp_path / "kept" / longest)
-    written = tmp_path / "accuracy.md"
-    assert main(["--judge", str(tmp_path / "kept"), "--report", str(written)]) == 0
+    assert main(["--judge", str(tmp_path / "kept")]) == 0
     shown = capsys.readouterr().out.splitlines()
     rows = len(judged_recording(longest))
     assert shown[-1] == f"0 of {rows} failed"
     assert max(map(len, shown)) <= 80
-    assert written.read_text().count("| pass |\n") == rows
-
-
-def test_report_replaces_its_section_only() -> None:
-    judged = judged_recording("deep")
-    alone = report("", judged)
-    assert alone.startswith(HEADING)
-    document = f"# Accuracy\n\nText.\n\n{HEADING}\n\nOld.\n\n## Later\n\nMore.\n"
-    written = report(document, judged)
-    assert written == f"# Accuracy\n\nText.\n\n{alone}\n## Later\n\nMore.\n"
-    assert report(written, judged) == written
-    assert report("# Accuracy\n\nText.\n", judged) == f"# Accuracy\n\nText.\n\n{alone}"

@@ -1,4 +1,4 @@
-from vm.trace import Admission, Request, by_disk, own_lines, read_trace
+from vm.truth import Admission, Request, by_disk, own_lines, read_trace
 
 LINES = """\
 7@100.000000:blk_root_attach child 0xc blk 0xb1 bs 0xd1
@@ -37,31 +37,11 @@ def test_limiter_sees_merged_requests_and_admits_some_at_once() -> None:
     assert [admission.waited for admission in trace.admissions] == [True, False]
 
 
-def test_request_that_is_not_admitted_waits() -> None:
-    [admission, _] = read_trace([line for line in own_lines(LINES) if "101.25" not in line])[2]
-    assert admission.admitted_s is None
-    assert admission.waited
-
-
 def test_other_disks_and_messages_are_left_out() -> None:
     kept = own_lines(LINES)
     assert len(kept) == len(LINES) - 3
     assert not any("0xd0" in line or "warning" in line for line in kept)
     assert own_lines(kept) == kept
-
-
-def test_same_place_is_admitted_in_order() -> None:
-    lines = [
-        "7@1.0:blk_root_attach child 0xc blk 0xb bs 0xd",
-        "7@2.0:blk_co_preadv blk 0xb bs 0xd offset 0 bytes 512 flags 0x0",
-        "7@3.0:blk_co_preadv blk 0xb bs 0xd offset 0 bytes 512 flags 0x0",
-        "7@4.0:bdrv_co_preadv_part bs 0xd offset 0 bytes 512 flags 0x0",
-        "7@5.0:bdrv_co_preadv_part bs 0xd offset 0 bytes 512 flags 0x0",
-    ]
-    assert [admission[:2] for admission in read_trace(lines).admissions] == [
-        (2.0, 4.0),
-        (3.0, 5.0),
-    ]
 
 
 def test_lines_are_those_of_one_disk_each() -> None:

@@ -5,10 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.truth import WINDOW_S
-from vm.clocks import Clocks
 from vm.limits import Change, QemuLimits
-from vm.trace import Admission, Request, Trace
-from vm.truth import Completion, Wait, truth_of, windows_of
+from vm.truth import Admission, Clocks, Completion, Request, Trace, Wait, truth_of, windows_of
 
 SAME = Clocks(0.0, (), 0.0)
 spans = st.tuples(st.floats(0.0, 5.0), st.floats(0.0, 2.0))

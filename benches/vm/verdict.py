@@ -2,7 +2,7 @@
 
 import gzip
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -10,35 +10,78 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.state.pipeline import Tick
-from disksla.state.pipeline.recording import RecordingHeader, decode_header, decode_tick
+from disksla.state.pipeline.recording import decode_tick
 from disksla.state.pipeline.window_records import WindowRecord
 from lab.experiment import CONFIG, TICKS, without_exact_counts
 from lab.judge import Facts, judge
 from lab.limiter import RESOURCES
 from lab.replay import group_records, replay_records
-from lab.requirements import unmet_requirements
+from lab.requirements import CEILING_TOLERANCE, time_problems, unmet_requirements
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S, Window
 from lab.verdict import Verdict, unthrottled
-from vm.clocks import Clocks, counts_of_guest, counts_of_host, matched_clocks, matches
 from vm.daemon import MACHINE_PREFIX, DiskMetrics, disk_metrics
 from vm.experiment import RESULTS, TRACE, Results, as_it_ran, devices_of
 from vm.limits import Change
-from vm.requirements import clock_problems, credit_problems, daemon_problems
 from vm.scenario import Disk, SharedLimits
-from vm.trace import Trace, by_disk, read_trace
-from vm.truth import truth_of
+from vm.truth import (
+    Clocks,
+    Trace,
+    by_disk,
+    counts_of_guest,
+    counts_of_host,
+    matched_clocks,
+    matches,
+    read_trace,
+    truth_of,
+)
+
+CLOCK_TOLERANCE_S = 0.02
 
 
-class Judged(NamedTuple):
-    """A disk of a scenario, or all of them together, and the verdict."""
+def daemon_problems(
+    daemon: DiskMetrics,
+    before: DiskMetrics,
+    truth: Sequence[Window],
+    facts: Facts,
+    expected: Expectation,
+    loaded_s: float,
+) -> Iterable[str]:
+    """Yield a message for each requirement that the metrics of the daemon do not meet.
 
-    caption: str
-    results: Results
-    verdict: Verdict
-    kernel: str
-    """Of the virtual machine."""
-    clock_error_s: float
+    `before` are those when the truth begins.
+    """
+    truth_s = sum(window.throttled_s for window in truth)
+    reported_s = daemon.throttled_s - before.throttled_s
+    yield from time_problems(expected.throttled, reported_s, truth_s, loaded_s, "/metrics: ")
+    for name, seconds in daemon.limits.items():
+        other_s = seconds - before.limits.get(name, 0.0)
+        if name in expected.never and other_s:
+            yield f"/metrics: {name} for {other_s:.1f} s, expected never"
+        if expected.limit not in {None, name} and other_s > 2 * WINDOW_S:
+            yield f"/metrics: {name} for {other_s:.1f} s, expected {expected.limit}"
+    limit, is_bandwidth = facts.limit_rate or float("inf"), facts.is_bandwidth
+    ceiling = daemon.ceiling_bytes_per_second if is_bandwidth else daemon.ceiling_iops
+    if expected.ceiling and (ceiling is None or abs(ceiling / limit - 1) > CEILING_TOLERANCE):
+        yield f"/metrics: ceiling {ceiling}, expected {limit:g}"
+
+
+def credit_problems(daemon: DiskMetrics, truth: Sequence[Window]) -> Iterable[str]:
+    """Yield a message if the bounds of the daemon do not contain the level of any window."""
+    for resource in truth[0].credits if truth else ():
+        lower, upper = daemon.credits.get(resource, (float("inf"), float("-inf")))
+        levels = [window.credits[resource] for window in truth]
+        if lower > max(levels) or upper < min(levels):
+            yield (
+                f"/metrics: credits from {lower:g} to {upper:g},"
+                f" truth {min(levels):.0f} to {max(levels):.0f}"
+            )
+
+
+def clock_problems(error_s: float) -> Iterable[str]:
+    """Yield a message if the clocks cannot be matched well enough to compare windows."""
+    if error_s > CLOCK_TOLERANCE_S:
+        yield f"clocks: error {error_s * 1e3:.0f} ms, allowed {CLOCK_TOLERANCE_S * 1e3:.0f} ms"
 
 
 class _Run(NamedTuple):
@@ -59,7 +102,7 @@ class _Run(NamedTuple):
         return truth_of(trace, changes, self.clocks, first_s, last_s)
 
 
-def verdicts_on(name: str, directory: Path) -> list[Judged]:
+def verdicts_on(name: str, directory: Path) -> list[Verdict]:
     """Return the verdicts on a scenario whose files are in a directory.
 
     There is one for each disk, and one for all together if the scenario has limits of the machine.
@@ -67,7 +110,7 @@ def verdicts_on(name: str, directory: Path) -> list[Judged]:
     """
     scenario = as_it_ran(name, directory)
     serials = scenario.serials(name)
-    header, ticks = read_recording(directory)
+    ticks = read_recording(directory)
     devices = [devices_of(ticks, serial) for serial in serials]
     run = _read_run(directory, ticks, devices)
     with _without_exact_counts(directory / TICKS) as recording:
@@ -88,10 +131,7 @@ def verdicts_on(name: str, directory: Path) -> list[Judged]:
     if scenario.machine is not None:
         verdict = _verdict_on_machine(run, scenario.machine, groups)
         verdicts.append(msgspec.structs.replace(verdict, name=f"{name} all"))
-    return [
-        Judged(scenario.caption, run.results, verdict, header.kernel, run.clocks.error_s)
-        for verdict in verdicts
-    ]
+    return verdicts
 
 
 def _read_run(directory: Path, ticks: list[Tick], devices: Sequence[Sequence[str]]) -> _Run:
@@ -178,11 +218,10 @@ def _facts(trace: Trace, changes: Sequence[Change]) -> Facts:
     return Facts(rate, is_bandwidth, 0.0, capacities, len(changes) > 1)
 
 
-def read_recording(directory: Path) -> tuple[RecordingHeader, list[Tick]]:
-    """Return the header and the ticks of a recording."""
-    first, *lines = gzip.decompress((directory / TICKS).read_bytes()).splitlines()
-    ticks = [decode_tick(line, number) for number, line in enumerate(lines, start=2)]
-    return decode_header(first), ticks
+def read_recording(directory: Path) -> list[Tick]:
+    """Return the ticks of a recording."""
+    _, *lines = gzip.decompress((directory / TICKS).read_bytes()).splitlines()
+    return [decode_tick(line, number) for number, line in enumerate(lines, start=2)]
 
 
 def clocks_of(

@@ -3,6 +3,7 @@
   local config = $._config,
   local promql = (import '../promql.libsonnet')(config),
   local text = (import 'text.libsonnet')(config),
+  local trimmed = import '../trimmed.libsonnet',
   local machine = (import 'machine.libsonnet')(config),
   local of = promql.of,
   local recent = promql.recent,
@@ -16,14 +17,14 @@
   local identity = ['serial', 'model', 'terms'] + promql.claim,
   local disk = 'Disk {{ $labels.device }}{{ with $labels.persistentvolumeclaim }}'
                + ' (claim {{ $labels.namespace }}/{{ . }}){{ end }} on {{ $labels.instance }}',
-  local about = ' Serial {{ or $labels.serial "unknown" }}{{ with $labels.terms }}, terms {{ . }}{{ end }}'
+  local about = ' Serial {{ or $labels.serial "unknown" }}{{ with $labels.terms }}, terms {{ . | reReplaceAll "^custom$" "written out" }}{{ end }}'
                 + '{{ range ' + text.result('disksla_mount_info{@}') + ' | sortByLabel "mountpoint" }}'
                 + ', mounted at {{ .Labels.mountpoint }}{{ end }}.',
   local disk_alert(name, severity, wait, expr, summary, description) =
     alert('disk', name, severity, wait, expr, summary, description + about),
   // Add the labels that identify the disk.
-  local of_disk(expr, matcher='') =
-    '(\n' + text.indented(expr) + '\n)\n' + promql.with_info(identity, matcher),
+  local of_disk(expr, matcher='', more=[]) =
+    '(\n' + text.indented(expr) + '\n)\n' + promql.with_info(identity + more, matcher),
   local rate(metric) = 'rate(' + of('disksla_' + metric) + '[' + window + '])',
 
   // -- promise --------------------------------------------------------------------------------
@@ -57,7 +58,7 @@
       seconds: config.belowAtLeastSeconds,
     }),
     'A disk gives less than its terms promise.',
-    disk + ' was below its promise for ' + percent + ' of the tested time of the last hour.'
+    disk + ' gave less than promised for ' + percent + ' of the tested time of the last hour.'
     + also(' Reads now: ', now('reads'), 'humanize', '/s.')
     + also(' Reads promised: ', 'disksla_limit_read_iops', 'humanize', '/s.')
     + also(' Writes now: ', now('writes'), 'humanize', '/s.')
@@ -164,23 +165,72 @@
       % [unit, config.throttledWindow]
     ) + ' }} Most ' + unit + ': {{ .Labels.consumer }}.{{ end }}',
 
+  // Whose limit it was, and for which share of a window.
+  local whose(window) =
+    '{{ range ' + text.result('rate(disksla_throttled_seconds_total{@}[' + window + ']) > 0')
+    + ' | sortByLabel "limit" }} {{ .Labels.limit | reReplaceAll "^machine_" "The machine: "'
+    + ' | reReplaceAll "^([ib])" "You: $1" | reReplaceAll "^unknown" "Unknown limit:" }}'
+    + ' {{ . | value | humanizePercentage }}.{{ end }}',
+  local bought(kind, unit, shown) =
+    also(' Bought: ', 'disksla_limit_' + kind, 'humanize' + unit, shown),
+  local waited = |||
+    rate(disksla_throttle_wait_seconds_total{@}[%(window)s]) / (rate(disksla_reads_completed_total{@}[%(window)s]) + rate(disksla_writes_completed_total{@}[%(window)s])) > 0
+  ||| % { window: config.throttledWindow },
+
   // A share of all time, not of the assessed time: after a start, the first minutes do not count as
   // the whole window. Time at a limit of the machine has its own alert: a larger disk does not help.
+  local throttled_share = 'sum without (limit) (rate(%s[%s]))' % [
+    of('disksla_throttled_seconds_total', promql.by_others),
+    config.throttledWindow,
+  ],
+  // The sentence of `disksla explain`, in numbers.
   local throttled = disk_alert(
     'DiskThrottled',
     'warning',
     config.throttledFor,
-    of_disk('sum without (limit) (rate(%s[%s])) > %g' % [
-      of('disksla_throttled_seconds_total', promql.by_others),
-      config.throttledWindow,
-      config.throttledShare,
-    ]),
+    of_disk('%s > %g' % [throttled_share, config.throttledShare], more=['budget']),
     'A disk is throttled much of the time.',
     disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow + '.'
-    + also(' Observed ceiling: ', 'disksla_observed_ceiling_iops', 'humanize', ' IOPS.')
-    + also(
-      ' Observed ceiling: ', 'disksla_observed_ceiling_bytes_per_second', 'humanize1024', 'B/s.'
-    )
+    + whose(config.throttledWindow)
+    + also(' Requests waited ', trimmed(waited), 'humanizeDuration', ' each.')
+    + '{{ if eq (or $labels.budget "") "separate" }}'
+    + bought('read_iops', '', ' reads/s.')
+    + bought('write_iops', '', ' writes/s.')
+    + '{{ else }}'
+    + bought('read_iops', '', ' IOPS.')
+    + '{{ end }}'
+    + bought('read_bytes_per_second', '1024', 'B/s.')
+    + also(' Served: ', 'disksla_observed_ceiling_iops', 'humanize', ' IOPS.')
+    + also(' Served: ', 'disksla_observed_ceiling_bytes_per_second', 'humanize1024', 'B/s.')
+    + greatest('requests') + greatest('bytes')
+  ),
+
+  // Ahead of the alert above, which takes over where requests already wait. With burst credits, the
+  // load is that of the baseline, and the credits have alerts of their own.
+  local near = disk_alert(
+    'DiskNearLimit',
+    'info',
+    config.nearFor,
+    of_disk(|||
+      1 - sum without (le) (rate(%(low)s[%(window)s]))
+        / (sum without (le) (rate(%(all)s[%(window)s])) > 0) > %(share)g
+      unless
+      %(throttled)s > %(most)g
+      unless on (%(disk)s)
+      %(credits)s
+    ||| % {
+      disk: promql.disk,
+      credits: of('disksla_burst_credits_capacity'),
+      low: of('disksla_window_load_ratio_bucket', 'le="%s"' % config.nearLoadRatio),
+      all: of('disksla_window_load_ratio_bucket', 'le="+Inf"'),
+      window: config.nearWindow,
+      share: config.nearShare,
+      throttled: throttled_share,
+      most: config.throttledShare,
+    }),
+    'The load of a disk is close to its limit most of the time.',
+    disk + ' had a load above %g %% of its limit for ' % (100 * std.parseJson(config.nearLoadRatio))
+    + percent + ' of the last ' + config.nearWindow + '. It is not throttled much yet.'
     + greatest('requests') + greatest('bytes')
   ),
 
@@ -231,25 +281,17 @@
     + ' {{ if eq $labels.symptom "pressure" }}tasks of the host were stalled for I/O for '
     + percent + ' of{{ else }}{{ $value | humanize }} CPUs were in iowait over{{ end }}'
     + ' the last ' + config.throttlingImpactWindow + '.'
-    + also(
-      ' At a limit of the machine: ',
-      'sum without (limit) (rate(disksla_throttled_seconds_total{@, ' + promql.by_machine + '}['
-      + config.throttlingImpactWindow + '])) > 0',
-      'humanizePercentage',
-      ' of that time; a larger disk does not help.'
-    )
+    + whose(config.throttlingImpactWindow) + greatest('requests')
   ),
 
   // -- credits --------------------------------------------------------------------------------
 
-  local bound_share(bound) =
-    recent('disksla_burst_credits_' + bound + '_bound') + '\n  / '
-    + recent('disksla_burst_credits_capacity'),
+  local left = promql.credits_left('burst'),
   local exhausted = disk_alert(
     'DiskBurstCreditsExhausted',
     'warning',
     config.creditsEmptyFor,
-    of_disk('%s < %g' % [bound_share('upper'), config.creditsEmptyShare]),
+    of_disk('%s < %g' % [left('upper'), config.creditsEmptyShare]),
     'A disk has used up its burst credits.',
     disk + ' has at most ' + percent + ' of its burst credits ({{ $labels.resource }}) left.'
     + ' It is limited to its baseline.'
@@ -261,24 +303,24 @@
     'info',
     config.creditsSoonFor,
     of_disk(|||
-      max_over_time(%(exhaustion)s[%(window)s]) < %(soon)d
+      (
+      %(end)s
+      )
       and
       %(lower)s < %(low)g
       unless
       %(upper)s < %(empty)g
     ||| % {
-      exhaustion: of('disksla_burst_exhaustion_seconds'),
-      window: config.creditsSoonWindow,
-      soon: config.creditsSoonSeconds,
-      lower: bound_share('lower'),
+      end: text.indented(promql.credits_end('burst')),
+      lower: left('lower'),
       low: config.creditsLowShare,
-      upper: bound_share('upper'),
+      upper: left('upper'),
       empty: config.creditsEmptyShare,
     }),
-    'A disk will soon use up its burst credits.',
+    'A disk will use up its burst credits within hours.',
     disk + ' will use up its burst credits ({{ $labels.resource }}) in ' + duration
-    + ' at the present rate. It may have less than '
-    + '%g %% of them left.' % (100 * config.creditsLowShare)
+    + ' at this rate. It may have less than %g %% of them left.' % (100 * config.creditsLowShare)
+    + greatest('requests') + greatest('bytes')
   ),
 
   // -- stalls, probes, verification, configuration --------------------------------------------
@@ -420,6 +462,7 @@
       },
       { name: 'disksla.limit', interval: config.slowRuleInterval, rules: [
         throttled,
+        near,
         unexplained,
         slow,
         throttling_impact,

@@ -48,9 +48,7 @@ function(config) {
     + ' A larger disk does not help.'
   ),
 
-  local left_of(bound) =
-    promql.recent('disksla_machine_burst_credits_' + bound + '_bound') + ' / '
-    + promql.recent('disksla_machine_burst_credits_capacity'),
+  local left = promql.credits_left('machine_burst'),
   credits: text.alert(
     'machine',
     'MachineBurstCreditsLow',
@@ -59,22 +57,22 @@ function(config) {
     of_group(|||
       %(upper)s
       and (
-        max_over_time(%(exhaustion)s[%(window)s]) < %(soon)d
+        (
+      %(end)s
+        )
         and
         %(lower)s < %(low)g
         or
         %(upper)s < %(empty)g
       )
     ||| % {
-      upper: left_of('upper'),
-      exhaustion: of('disksla_machine_burst_exhaustion_seconds'),
-      window: config.creditsSoonWindow,
-      soon: config.creditsSoonSeconds,
-      lower: left_of('lower'),
+      upper: left('upper'),
+      end: text.indented(text.indented(promql.credits_end('machine_burst'))),
+      lower: left('lower'),
       low: config.creditsLowShare,
       empty: config.creditsEmptyShare,
     }),
-    'The burst credits of a machine for its disks are used up, or will be soon.',
+    'The burst credits of a machine for its disks are used up, or will be within hours.',
     group + 'have at most ' + text.percent
     + ' of the burst credits of the machine ({{ $labels.resource }}) left.'
     + text.also(

@@ -49,7 +49,8 @@ function(config) {
   // many phones show. `link_to` is the instance of the daemon that has the runbook.
   alert(of, name, severity, wait, expr, summary, description, link_to=instance):
     local matchers = std.join(', ', [label + '=%q' for label in identities[of]]);
-    local values = std.join(' ', ['$labels.' + label for label in identities[of]]);
+    // vmalert takes a label that is absent for nothing, not for an empty text.
+    local values = std.join(' ', ['(or $labels.' + label + ' "")' for label in identities[of]]);
     {
       alert: name,
       expr: expr,

@@ -63,6 +63,20 @@ local state = import '../state.libsonnet';
       local tested = seconds('met|below|stalled') + ' + '
                      + increase('throttled_seconds_total', promql.by_disk);
 
+      local slow_seconds = sum('increase(disksla_slow_seconds_total{' + disk + '}[$__range])');
+      local at(limits) = increase('throttled_seconds_total', limits);
+      local conditions = [
+        ['The disk: stalled', seconds('stalled'), 'dark-red'],
+        ['The disk: less than promised', seconds('below'), 'red'],
+        ['The disk: slow', slow_seconds, 'light-red'],
+        ['The machine: throttled', at(promql.by_machine), 'dark-orange'],
+        ['You: throttled', at(promql.by_disk), 'orange'],
+        ['Unknown limit', at('limit="unknown"'), 'yellow'],
+        ['OK', '(%s - (%s or 0 * %s))' % [seconds('met|unproven'), slow_seconds, seconds('.+')], 'green'],
+        ['Idle', seconds('idle'), 'text'],
+      ];
+      local load = ratio(rate('window_load_ratio_sum'), rate('window_load_ratio_count'));
+
       // A limit, with the label `shared` where reads and writes have one for both.
       local limit(metric) =
         'label_replace(%s * on (%s) group_left (budget) topk by (%s) (1, %s),'
@@ -71,6 +85,8 @@ local state = import '../state.libsonnet';
 
       // Observed mean, peak of 100 ms, promise, and burst limit.
       local traffic(caption, kind, unit, observed, suffix) =
+        // Without any, no chart of zeros.
+        local seen = ' and on (' + lib.perDisk + ') increase(disksla_' + observed + '{' + disk + '}[$__range]) > 0';
         lib.lines(caption, |||
           Filled: mean rate. Dotted: highest rate in any 100 ms of the last 60 s, which the mean
           hides. Dashed: promised rate and, above it, the burst limit while credits last. Peaks at
@@ -78,13 +94,16 @@ local state = import '../state.libsonnet';
           reads and writes share the limit, both use it up: see the totals. The line is for the
           smallest requests; larger ones may cost more, which the load takes into account.
         |||, unit, [
-          lib.query(rate(observed), 'observed'),
-          lib.query(gauge('peak_' + kind + suffix), 'peak of 100 ms'),
-          lib.query(limit('limit_' + kind + suffix), 'promised{{shared}}'),
-          lib.query(limit('burst_limit_' + kind + suffix), 'while credits last{{shared}}'),
+          lib.query(each[0] + seen, each[1])
+          for each in [
+            [rate(observed), 'observed'],
+            [gauge('peak_' + kind + suffix), 'peak of 100 ms'],
+            [limit('limit_' + kind + suffix), 'promised{{shared}}'],
+            [limit('burst_limit_' + kind + suffix), 'while credits last{{shared}}'],
+          ]
         ])
         + lib.size(8, 9)
-        + lib.noData('no samples')
+        + lib.noData('none in the selected time range')
         + lib.overrides([
           lib.filled('observed', 'blue'),
           lib.dotted('peak of 100 ms', 'light-blue'),
@@ -153,37 +172,22 @@ local state = import '../state.libsonnet';
             sold. Green: the cause of a slow program is elsewhere.
           |||, 'none', [lib.now(disk_state)])
           + lib.asState + lib.size(8, 5) + lib.noData('no samples of this disk at that time'),
+          lib.stat('Share of the time', |||
+            What held in the selected time range, and for which share of it. You: throttled at a limit
+            that you bought. The machine: at one that it has for several disks; a larger disk does not
+            help. The disk: slow, less than promised, or stalled. What did not happen is not shown.
+          |||, 'percentunit', [
+            lib.now('%s / %s > 0.0005' % [each[1], seconds('.+')], each[0])
+            for each in conditions
+          ])
+          + lib.size(16, 5) + lib.noData('no samples')
+          + lib.coloured({ [each[0]]: each[2] for each in conditions }),
+        ],
+        [
           lib.timeline('State history', |||
             The worst condition at each moment that was true for at least %g %% of the rate interval.
           ||| % (config.noticeableShare * 100), [lib.query(disk_state, '{{device}}')])
-          + lib.size(16, 5) + lib.noData('no samples of this disk at that time'),
-        ],
-        [
-          lib.text('Terms', |||
-            Terms of the disk: what it was sold as. Without terms in the configuration, only the
-            observed ceiling is known.
-          |||, gauge('disk_info'), 'terms')
-          + lib.size(5, 4) + lib.noData('unknown disk'),
-          lib.text('Mounted at', |||
-            Where the file systems of the disk and of its partitions are mounted. Bind mounts, pods
-            and containers are left out.
-          |||, gauge('mount_info'), 'mountpoint')
-          + lib.size(5, 4) + lib.noData('not mounted'),
-          lib.text('Claim', |||
-            Namespace and name of the PersistentVolumeClaim of Kubernetes that the disk is.
-          |||, 'label_join(%s, "claim", "/", "namespace", "persistentvolumeclaim")'
-               % gauge('kubernetes_volume_info', ', persistentvolumeclaim!=""'), 'claim')
-          + lib.size(5, 4) + lib.noData('no claim'),
-          lib.text('Serial number', |||
-            Identifies the disk to the provider; quote it in a support ticket.
-          |||, gauge('disk_info', ', serial!=""'), 'serial')
-          + lib.size(5, 4) + lib.noData('the disk has none'),
-          lib.stat('Burst credits', |||
-            Estimate of the burst credits left, as a share of the capacity. The row below shows the
-            bounds too.
-          |||, 'percentunit', [lib.now(lib.creditsLeft(), '{{resource}}')])
-          + lib.size(4, 4) + lib.noData('no credits in these terms')
-          + lib.steps([[null, 'red'], [config.creditsEmptyShare, 'orange'], [0.25, 'green']]),
+          + lib.size(24, 4) + lib.noData('no samples of this disk at that time'),
         ],
         [
           lib.stat('SLA compliance', |||
@@ -191,41 +195,44 @@ local state = import '../state.libsonnet';
             range in which the disk was neither below its promise nor stalled. Time throttled at a
             limit of the machine, or at an unknown limit, does not count.
           |||, 'percentunit', [lib.now('1 - ' + ratio(seconds('below|stalled'), tested))])
-          + lib.size(4, 4) + lib.noData('promise not tested')
+          + lib.size(6, 4) + lib.noData('promise not tested')
           + lib.decimals(2) + lib.steps([[null, 'red'], [config.dashboardCompliance, 'green']]),
-          lib.stat('Stalled', |||
-            Time within the selected time range in which requests were in flight and none completed.
-          |||, 's', [lib.now(seconds('stalled'))])
-          + lib.size(4, 4) + lib.noData('no samples') + lib.noticed(1, 'dark-red'),
-          lib.stat('Slow', |||
-            Share of the selected time range in which requests took longer than the promised latency, or
-            five times what is usual, and no limit explains it.
-          |||, 'percentunit', [
-            lib.now(
-              '(%s or 0 * %s) / %s' % [
-                sum('increase(disksla_slow_seconds_total{' + disk + '}[$__range])'),
-                seconds('.+'),
-                seconds('.+'),
-              ]
-            ),
-          ])
-          + lib.size(4, 4) + lib.noData('no samples')
-          + lib.noticed(config.noticeableShare, 'light-red'),
-          lib.stat('Throttled', |||
-            Share of the selected time range in which the disk was throttled while requests waited,
-            at whatever limit. A small share is normal for a load in bursts; a large share means that
-            the disk, or the machine, is too small for the load: see the throttled time by limit.
-          |||, 'percentunit', [lib.now(seconds('throttled') + ' / ' + seconds('.+'))])
-          + lib.size(6, 4) + lib.noData('no samples')
-          + lib.noticed(config.noticeableShare, 'orange'),
-          lib.stat('Throttled by the machine', |||
-            Share of the selected time range in which the disk was throttled at a limit that the
-            machine has for several disks. A larger disk does not help.
-          |||, 'percentunit', [
-            lib.now(increase('throttled_seconds_total', promql.by_machine) + ' / ' + seconds('.+')),
-          ])
-          + lib.size(6, 4) + lib.noData('no limit of the machine is known')
-          + lib.noticed(config.noticeableShare, 'dark-orange'),
+          lib.stat('Time until the limit', |||
+            When the load reaches the limit (with burst credits, the baseline) if it goes on to grow as in
+            the selected time range. Absent unless this growth explains half of its changes or more.
+          |||, 's', [lib.now(|||
+            (1 - %(load)s)
+              / (deriv((%(load)s)[$__range:]) > 2.45 / $__range_s * stddev_over_time((%(load)s)[$__range:]))
+              > 0
+          ||| % { load: load })])
+          + lib.size(6, 4) + lib.noData('no trend, or %s' % lib.lean),
+          lib.stat('Burst credits', |||
+            Estimate of the burst credits left, as a share of the capacity. The row below shows the
+            bounds too.
+          |||, 'percentunit', [lib.now(lib.creditsLeft(), '{{resource}}')])
+          + lib.size(6, 4) + lib.noData('no credits in these terms')
+          + lib.steps([[null, 'red'], [config.creditsEmptyShare, 'orange'], [0.25, 'green']]),
+          lib.text('Terms', |||
+            Terms of the disk: what it was sold as. Without terms in the configuration, only the
+            observed ceiling is known.
+          |||, gauge('disk_info'), 'terms')
+          + lib.size(6, 4) + lib.noData('unknown disk'),
+        ],
+        [
+          lib.text('Mounted at', |||
+            Where the file systems of the disk and of its partitions are mounted. Bind mounts, pods
+            and containers are left out.
+          |||, gauge('mount_info'), 'mountpoint')
+          + lib.size(8, 4) + lib.noData('not mounted'),
+          lib.text('Claim', |||
+            Namespace and name of the PersistentVolumeClaim of Kubernetes that the disk is.
+          |||, 'label_join(%s, "claim", "/", "namespace", "persistentvolumeclaim")'
+               % gauge('kubernetes_volume_info', ', persistentvolumeclaim!=""'), 'claim')
+          + lib.size(8, 4) + lib.noData('no claim'),
+          lib.text('Serial number', |||
+            Identifies the disk to the provider; quote it in a support ticket.
+          |||, gauge('disk_info', ', serial!=""'), 'serial')
+          + lib.size(8, 4) + lib.noData('the disk has none'),
         ],
 
         lib.row('IOPS and throughput'),
@@ -244,9 +251,7 @@ local state = import '../state.libsonnet';
             shares of windows of 100 ms are exact; many at the limit with a low mean are a load in
             bursts.
           |||, 'percentunit', [
-            lib.query(
-              ratio(rate('window_load_ratio_sum'), rate('window_load_ratio_count')), 'mean load'
-            ),
+            lib.query(load, 'mean load'),
           ] + [
             lib.query(
               '1 - ' + ratio(windows(bound[0]), windows('+Inf')), 'windows above %s %%' % bound[1]

@@ -1,5 +1,7 @@
 // Dashboard of all disks, worst first: one recorded series of each disk selects the disks that are shown,
 // so it is cheap with ten thousand disks too. It needs no more than the profile `lean`.
+local state = import '../state.libsonnet';
+
 {
   grafanaDashboards+:: {
     'fleet.json':
@@ -28,10 +30,6 @@
             seconds_of_hour('disksla_proven_seconds'),
           ]
         else compliance('instance_device', window, disk);
-
-      local disks(title, description, expr) =
-        lib.stat(title, description, 'short', [lib.counted(expr, states)])
-        + lib.size(4, 5) + lib.onColour + lib.noData('no disks');
 
       local worst = 'topk(%d, %s)' % [config.dashboardWorst, states];
       local ofWorst(expr, details=[]) = lib.column(
@@ -82,37 +80,17 @@
       local about = 'All disks, worst first: which give less than promised, and which are throttled.';
       lib.dashboard(lib.uids.fleet, 'disksla / Fleet', about, [
         [
-          disks('Below promise', |||
-            Disks that gave less than their terms promise for a noticeable share of the last 5
-            minutes. The cause is the disk: open a ticket with the provider and attach the
-            dashboard of the disk.
-          |||, 'floor(%s) == 7' % states)
-          + lib.alarming('red'),
-          disks('Stalled', |||
-            Disks with requests in flight that completed none. The cause is the disk, or the path to
-            it.
-          |||, 'floor(%s) == 8' % states)
-          + lib.alarming('dark-red'),
-          disks('Slow', |||
-            Disks whose requests took longer than the promised latency, or five times what is usual, and
-            no limit explains it. The cause is the disk, or the path to it.
-          |||, 'floor(%s) == 6' % states)
-          + lib.alarming('light-red'),
-          disks('Out of credits', |||
-            Disks that are throttled while their burst credits are used up. The cause is the load:
-            over a long time it is more than the baseline.
-          |||, 'floor(%s) == 4' % states)
-          + lib.alarming('purple'),
-          disks('Throttled: machine', |||
-            Disks that are throttled at a limit of their machine for several disks. A larger disk does
-            not help.
-          |||, 'floor(%s) == 5' % states)
-          + lib.alarming('dark-orange'),
-          disks('Throttled', |||
-            Disks that are throttled at a limit of their own. The cause is the load: the disk gives
-            what was sold (or a flat rate, if its terms are not known), and the load requests more.
-          |||, '(%(states)s >= 2) < 4' % { states: states })
-          + lib.alarming('orange'),
+          lib.stat('Disks by state', |||
+            Number of disks in each state of the last 5 minutes; a state without disks is not shown. Red:
+            the cause is the disk, or the path to it. Orange and purple: the load requests more than was
+            bought. Dark orange: more than the machine allows; a larger disk does not help. Yellow: a limit
+            that the terms do not explain.
+          |||, 'short', [
+            lib.now('count(floor(%s) == %d)' % [states, each.value], each.text)
+            for each in std.reverse(state.states)
+          ])
+          + lib.coloured({ [each.text]: each.color for each in state.states })
+          + { options+: { text: { titleSize: 12, valueSize: 40 } } } + lib.size(24, 5) + lib.noData('no disks: are the recording rules loaded?'),
         ],
         [
           lib.table(
@@ -188,16 +166,11 @@
         ],
 
         [
-          disks('OK', |||
-            Disks that served all requested I/O, or were idle. The cause of a slow program is
-            elsewhere.
-          |||, '%s < 2' % states)
-          + lib.size(4, 7),
-          lib.lines('Disks by state', |||
+          lib.lines('History of disks by state', |||
             Number of disks by state. If many turn red at the same moment, the provider has an
             incident; if many turn orange, the cause is your own load.
           |||, 'short', [lib.query('count_values("state", floor(%s))' % states, '{{state}}')])
-          + lib.stacked + lib.byState + lib.size(20, 7)
+          + lib.stacked + lib.byState + lib.size(24, 7)
           + lib.noData('no data: are the recording rules loaded?'),
         ],
 
@@ -262,12 +235,14 @@
 
         lib.row('Exporters and terms'),
         [
-          disks('Without limits', |||
+          lib.stat('Without limits', |||
             Disks whose terms are not known, or have no limits. disksla can detect that they are
             throttled, but not that they are below their promise. Add their terms to the
             configuration.
-          |||, promql.info + '{' + disk + ', ' + lib.claim + ', ' + promql.without_limits + '}')
-          + lib.alarming('blue') + lib.size(4, 6),
+          |||, 'short', [
+            lib.now('count(' + promql.info + '{' + disk + ', ' + lib.claim + ', ' + promql.without_limits + '})'),
+          ])
+          + lib.alarming('blue') + lib.size(4, 6) + lib.noData('all disks have limits'),
           lib.stat('Exporters down', |||
             Daemons whose last scrape failed. Their disks are not in the numbers above.
           |||, 'short', [lib.counted(up + ' == 0', up)])

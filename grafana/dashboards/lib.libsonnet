@@ -13,7 +13,7 @@ local verdicts = {
   met: { color: 'green', text: 'promise kept' },
   throttled: { color: 'orange', text: 'throttled' },
   below: { color: 'red', text: 'less than promised' },
-  stalled: { color: 'dark-red', text: 'stalled' },
+  stalled: { color: 'dark-red', text: 'hung' },
 };
 
 // Limits that throttle, by the label `limit`.
@@ -190,6 +190,7 @@ function(config) {
   buckets(rate): self.query(
     'sum by (le) (' + rate + ') and on () sum(' + rate + ') > 0', '{{le}}'
   ) + { format: 'heatmap' },
+
   // Number of series of `expr`; 0 if there are only series of `all`, and no value if there are none.
   counted(expr, all): self.now('count(' + expr + ') or 0 * count(' + all + ')'),
 
@@ -278,8 +279,6 @@ function(config) {
 
   // Green at 0, and this colour from 1 on.
   alarming(color): self.steps([[null, 'green'], [1, color]]),
-  // No colour below this value: little of it is nothing to praise.
-  noticed(value, color): self.steps([[null, 'text'], [value, color]]),
 
   timeline(title, description, targets): panel('state-timeline', title, description, targets) + {
     fieldConfig+: { defaults+: {
@@ -394,7 +393,6 @@ function(config) {
     color: { mode: 'thresholds' },
     'custom.cellOptions': { type: 'color-text' },
   },
-  onColour: { options+: { colorMode: 'background' } },
   overrides(overrides): { fieldConfig+: { overrides+: overrides } },
   // Colours by the name of the series.
   coloured(colours): self.overrides([

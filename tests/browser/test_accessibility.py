@@ -7,7 +7,7 @@ import pytest
 
 from browser.chromium import Page
 from browser.conftest import Address, checker
-from disksla.tell.explanation.condition import CONDITION_WORDS
+from disksla.tell.explanation.condition import CONDITION_TEXT
 from support.daemon_process import Daemon
 
 MODES: dict[str, dict[str, Any]] = {
@@ -83,7 +83,7 @@ def test_screen_reader_has_all_of_the_status_page(
     assert re.search(r"disks had a problem in the last (five minutes|[0-9.]+ s)\.", headline)
     assert table == "Limits and rates"
     assert len(disks) == len(names["article"]) == 6
-    assert all(any(words in disk for words in CONDITION_WORDS.values()) for disk in disks)
+    assert all(any(text.words in disk for text in CONDITION_TEXT.values()) for disk in disks)
     assert len(names["row"]) - (width > 960) == 6  # without headings on a phone
     pictures = names["image"]
     assert all(pictures)

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import importlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,18 +12,35 @@ from pathlib import Path
 
 import pytest
 
-from disksla.commands.cli import COMMANDS, build_parser, main
+from disksla.commands.cli import build_parser, main
+from disksla.commands.command_table import COMMANDS
 from support.daemon_process import DISKSLA, PATIENCE_S
 from support.waiting import eventually
 
 
-def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     parser = build_parser()
-    for command in COMMANDS:
+    for name, command in COMMANDS.items():
         with pytest.raises(SystemExit) as ended:
-            parser.parse_args([command, "--help"])
-        assert ended.value.code == (3 if command == "check" else 0)  # of a monitoring plugin
-        assert f"usage: disksla {command}" in capsys.readouterr().out
+            parser.parse_args([name, "--help"])
+        assert ended.value.code == (3 if name == "check" else 0)  # of a monitoring plugin
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"usage: disksla {name}")
+        assert shown.endswith(f"\n{command.epilog(name)}\n")
+        assert max(map(len, shown.splitlines())) <= 80
+        for words, _ in command.examples:
+            parser.parse_args([name, *shlex.split(words)])
+
+
+def test_help_lists_the_commands_by_purpose() -> None:
+    shown = build_parser([]).format_help()
+    assert max(map(len, shown.splitlines())) <= 80
+    listed = [line.split()[0] for line in shown.splitlines() if line.startswith("  ")]
+    assert len(listed) == 15
+    assert COMMANDS.keys() - listed == {"replay", "ebs-statistics", "open-events"}
 
 
 def options() -> dict[str, dict[str, argparse.Action]]:
@@ -52,12 +70,12 @@ def test_an_option_means_the_same_in_all_commands() -> None:
 def test_one_option_for_one_thing() -> None:
     known = options()
     assert not known.keys() & {"--even-if-busy", "--config", "--time", "--yes", "-f"}
-    for option in ("--config.file", "--json", "--force", "--duration", "--recording"):
+    for option in ("--config.file", "--json", "--force", "--for", "--recording"):
         assert option in known
-    with_disks = {"discover", "explain", "once", "probe", "record", "serve", "sweep", "verify"}
+    with_disks = {"disks", "explain", "record", "serve", "sweep", "verify"}
     assert with_disks <= known["--config.file"].keys() & known["--path.sysfs"].keys()
-    reports = {"discover", "limits", "catalog", "doctor", "probe", "verify", "judge", "sweep"}
-    assert reports | {"identify", "replay"} <= known["--json"].keys()
+    reports = {"disks", "explain", "limits", "doctor", "verify", "judge", "sweep", "report"}
+    assert reports | {"advise", "replay"} <= known["--json"].keys()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +89,7 @@ def test_script_and_module_run_the_same_command(command: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["nonsense"], ["limits"], ["discover", "--nonsense"], ["serve", "--log.level", "loud"]],
+    [[], ["nonsense"], ["judge"], ["disks", "--nonsense"], ["serve", "--log.level", "loud"]],
 )
 def test_invalid_arguments_exit_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -82,16 +100,13 @@ def test_invalid_arguments_exit_with_2(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["discover", "--nonsense"], "usage: disksla discover"),
-        (
-            ["discover", "--nonsense"],
-            "disksla discover: error: unrecognized arguments: --nonsense",
-        ),
+        (["disks", "--nonsense"], "usage: disksla disks"),
+        (["disks", "--nonsense"], "disksla disks: error: unrecognized arguments: --nonsense"),
         (["limits", "aws.gp3", "1TiB", "--nonsense", "5"], "arguments: --nonsense 5"),
         (["--nonsense"], "usage: disksla [-h]"),
         (
-            ["--config.file", "c.yml", "discover"],
-            "expected it after it: disksla discover --config.file ...",
+            ["--config.file", "c.yml", "disks"],
+            "expected it after it: disksla disks --config.file ...",
         ),
     ],
 )
@@ -106,7 +121,7 @@ def test_usage_error_is_that_of_the_command(
 def test_closed_output_pipe_is_not_an_error() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    command = [str(DISKSLA), "catalog", "--json"]
+    command = [str(DISKSLA), "limits", "--json"]
     ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert ended.returncode == 0
@@ -114,7 +129,7 @@ def test_closed_output_pipe_is_not_an_error() -> None:
 
 
 def test_sigint_exits_without_traceback() -> None:
-    command = [str(DISKSLA), "once", "--duration", "1h"]
+    command = [str(DISKSLA), "serve", "--once", "--for", "1h"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         descriptors = Path(f"/proc/{process.pid}/fd")
 

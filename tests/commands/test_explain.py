@@ -12,9 +12,9 @@ import pytest
 from disksla.commands._recent import RecentDisks, print_recent
 from disksla.commands.cli import main
 from disksla.promise.catalogue import Rates
-from disksla.promise.configuration import ConfigurationText
+from disksla.promise.configuration import Configuration, ConfigurationText
 from disksla.state.history import History
-from disksla.state.pipeline import advance, take_snapshot
+from disksla.state.pipeline import Snapshot, advance
 from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode
 from disksla.state.pipeline.state import State
 from disksla.tell.api import DiskDocument
@@ -38,11 +38,12 @@ Captured = pytest.CaptureFixture[str]
 @cache
 def throttled() -> DiskDocument:
     """Return what the daemon says of a disk that was throttled."""
-    state, history = State(SCENARIOS["iops-300-deep"].settings(), CATALOG), History()
+    settings, history = SCENARIOS["iops-300-deep"].settings(), History()
+    state = State(Configuration(settings, CATALOG))
     for tick in run(SCENARIOS["iops-300-deep"]).ticks:
         state = advance(state, tick)
         history = history.after(state)
-    document = disks_document(take_snapshot(state), HistoryView(history), "db-1", "1")
+    document = disks_document(Snapshot(state), HistoryView(history), "db-1", "1")
     [disk] = document.disks
     return disk
 
@@ -110,15 +111,16 @@ def test_known_credits_are_printed(capsys: Captured) -> None:
 
 
 def test_no_disk(capsys: Captured) -> None:
-    assert printed(capsys, []) == ["No disk is monitored; disksla discover shows why."]
+    assert printed(capsys, []) == ["No disk is monitored; disksla disks shows why."]
 
 
 def test_all_disks_of_a_recording(capsys: Captured) -> None:
     assert main(["explain", "--recording", str(TWO_DISKS)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0] == "No problem was seen in the last 2 s."
-    named = [line.partition(",")[0] for line in lines[1:] if line and not line.startswith(" ")]
+    assert lines[0].startswith("What these disks were sold as is not known")
+    start = lines.index("No problem was seen in the last 2 s.") + 1
+    named = [line.partition(",")[0] for line in lines[start:] if line and not line.startswith(" ")]
     assert named == ["vda", "vdb"]
 
 
@@ -140,9 +142,9 @@ def test_json_of_a_recording(capsys: Captured) -> None:
 
 def test_json_has_the_keys_of_other_documents(tmp_path: Path, capsys: Captured) -> None:
     machine = FakeMachine(tmp_path)
-    assert main(["discover", "--json", *machine.options]) == 0
+    assert main(["disks", "--json", *machine.options]) == 0
     [known] = json.loads(capsys.readouterr().out)
-    found = document(capsys, "--duration=300ms", *machine.options)
+    found = document(capsys, "--for=300ms", *machine.options)
     [disk] = found["disks"]
     assert found["source"] == "sample"
     assert disk.keys() == OF_API | known.keys() | {"machine"}
@@ -161,7 +163,7 @@ def test_json_of_a_disk_that_is_not_monitored(tmp_path: Path, capsys: Captured) 
     [disk] = document(capsys, "vdx", *machine.options)["disks"]
     assert (disk["device"], disk["monitored"], disk["size_bytes"]) == ("vdx", False, 2**20)
     assert {disk[key] for key in ("verdict", "sentences", "limits", "terms")} == {None}
-    assert document(capsys, *machine.options, "--duration=200ms")["disks"] == []
+    assert document(capsys, *machine.options, "--for=200ms")["disks"] == []
 
 
 def test_machine_in_json(tmp_path: Path, capsys: Captured) -> None:
@@ -200,11 +202,11 @@ def test_a_recording_says_who_used_a_disk_as_the_daemon_does(
     [who] = [each for each in disk["sentences"] if "of its requests" in each]
     assert "83 % of its requests came from postgresql.service, 17 % from backup.service." in who
     assert [each["consumer"] for each in disk["consumers"]] == [*used]
-    state, history = State(scenario.settings(), CATALOG), History()
+    state, history = State(Configuration(scenario.settings(), CATALOG)), History()
     for tick in ticks:
         state = advance(state, tick)
         history = history.after(state)
-    [said] = disks_document(take_snapshot(state), HistoryView(history), "db-1", "1").disks
+    [said] = disks_document(Snapshot(state), HistoryView(history), "db-1", "1").disks
     assert who in said.sentences
 
 
@@ -253,8 +255,8 @@ def test_what_another_machine_does_not_have(capsys: Captured) -> None:
     with answering(answer(idle("vda"))) as url:
         assert main(["explain", "vdz", "--url", remote(url)]) == 2
     assert "the daemon does not monitor vdz; it monitors vda" in capsys.readouterr().err
-    assert main(["explain", "--url", "http://db-1", "--duration", "1s"]) == 2
-    assert "found --duration with --url of another machine" in capsys.readouterr().err
+    assert main(["explain", "--url", "http://db-1", "--for", "1s"]) == 2
+    assert "found --for with --url or --recording" in capsys.readouterr().err
     assert main(["explain", "--url.ca-file", "ca.crt", "vda"]) == 2
 
 
@@ -268,3 +270,26 @@ def test_several_disks(capsys: Captured) -> None:
     ]
     found = document(capsys, "vdb", "vda", *options)
     assert [disk["device"] for disk in found["disks"]] == ["vdb", "vda"]
+
+
+def test_a_sample_says_how_to_record_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = FakeMachine(tmp_path)
+    assert main(["explain", "--for=300ms", *machine.options]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "vdx, " in out
+    assert "with --output slow.jsonl.gz, and attach that file." in out
+
+
+def test_the_file_says_the_same_on_any_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine, file = FakeMachine(tmp_path), tmp_path / "slow.jsonl.gz"
+    assert main(["explain", "--for=300ms", "--output", str(file), *machine.options]) == 0
+    said, _, offer = capsys.readouterr().out.partition("\nAttach ")
+    assert f"disksla explain --recording {file.name}" in " ".join(offer.split())
+    assert main(["explain", "--recording", str(file)]) == 0
+    assert capsys.readouterr().out == said
+    assert main(["explain", "--for=300ms", "--output", str(file), *machine.options]) == 2
+    assert "already exists; choose another name" in capsys.readouterr().err

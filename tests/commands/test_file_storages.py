@@ -56,7 +56,7 @@ def test_discover_says_what_is_mounted(
     flags: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    assert main(["discover", *flags]) == 0
+    assert main(["disks", *flags]) == 0
     printed = capsys.readouterr().out
     assert [line for line in printed.splitlines() if line.startswith("/srv")] == [
         f"/srv/efs: EFS {EFS} in eu-west-1, aws.efs, mode=bursting, region=eu-west-1, 200 GiB",
@@ -71,7 +71,7 @@ def test_discover_without_file_storages_says_nothing_of_them(
 ) -> None:
     (tmp_path / "proc/1/mountinfo").write_text(MOUNTINFO.split("\n", maxsplit=1)[0])
     (tmp_path / "terms.d/cloud.json").unlink()
-    assert main(["discover", *flags]) == 0
+    assert main(["disks", *flags]) == 0
     assert "/srv" not in capsys.readouterr().out
 
 

@@ -1,4 +1,4 @@
-"""`disksla identify --table`: the medium of a table."""
+"""`disksla sweep --identify --table`: the medium of a table."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ TABLE = (
 
 
 def test_table_of_a_rotating_disk(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["identify", "--table", str(TABLE)]) == 0
+    assert main(["sweep", "--identify", "--table", str(TABLE)]) == 0
     out = capsys.readouterr().out
     assert all(len(line) <= 80 for line in out.splitlines())
     text = " ".join(out.split())
@@ -27,7 +27,7 @@ def test_table_of_a_rotating_disk(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_output(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["identify", "--table", str(TABLE), "--json"]) == 0
+    assert main(["sweep", "--identify", "--table", str(TABLE), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["medium"] == "rotating_with_cache"
     assert shown["limited"] is False
@@ -41,7 +41,7 @@ def test_inconclusive_table_exits_with_1(
 ) -> None:
     path = tmp_path / "sequential.csv"
     path.write_text("".join(TABLE.read_text().splitlines(keepends=True)[:2]))
-    assert main(["identify", "--table", str(path)]) == 1
+    assert main(["sweep", "--identify", "--table", str(path)]) == 1
     assert "unknown medium" in capsys.readouterr().out
 
 
@@ -59,12 +59,22 @@ def test_invalid_table_is_refused(
     path = tmp_path / "table"
     if content is not None:
         path.write_bytes(content)
-    assert main(["identify", "--table", str(path)]) == 2
+    assert main(["sweep", "--identify", "--table", str(path)]) == 2
     assert message.format(path) in capsys.readouterr().err
 
 
 def test_disk_and_table_exclude_each_other() -> None:
-    for arguments in (["identify"], ["identify", "vda", "--table", str(TABLE)]):
+    for arguments in (["sweep"], ["sweep", "--identify", "vda", "--table", str(TABLE)]):
         with pytest.raises(SystemExit) as ended:
             main(arguments)
         assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(
+    "words", ["sweep --identify vda --csv=x.csv", "verify --latency vda --runtime=1s"]
+)
+def test_options_of_the_whole_measurement_are_refused(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    assert "expected one of them" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from disksla.commands.cli import main
+from disksla.promise.catalogue.catalog import load_catalog
 
 Captured = pytest.CaptureFixture[str]
 
@@ -176,3 +177,36 @@ def test_limits_of_a_size_in_the_gb_of_the_provider(page: Page) -> None:
     gib, gb = page("yandex.network-ssd", "300GiB"), page("yandex.network-ssd", "300GB")
     assert [line for line in gb.splitlines() if "writes GB" not in line] == gib.splitlines()
     assert "279.397 GiB" in " ".join(page("aws.gp3", "300GB").split())
+
+
+def test_list_of_types_table_fits_in_80_columns(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["limits"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    listed = [line.split()[0] for line in lines[2:]]
+    assert listed == [row.id for row in load_catalog().rows]
+
+
+def test_list_of_types_of_a_provider(capsys: Captured) -> None:
+    assert main(["limits", "vk", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["provider"] for row in rows} == {"vk"}
+    assert main(["limits", "acme"]) == 2
+    assert "unknown provider 'acme'; expected alibaba, aws," in capsys.readouterr().err
+
+
+def test_list_of_types_json(capsys: Captured) -> None:
+    assert main(["limits", "--json"]) == 0
+    printed = capsys.readouterr().out
+    rows = {row["id"]: row for row in json.loads(printed)}
+    assert set(rows) == {row.id for row in load_catalog().rows}
+    ssd = rows["vk.ceph-ssd"]
+    assert ssd["aliases"] == ["vk.dp1-ssd", "vk.ko1-ssd"]
+    assert ssd["read_iops"]["rule"] == "clamp"
+    assert ssd["sources"][0]["date"] == "2026-08-21"
+    assert rows["yandex.network-hdd"]["read_iops"]["per_unit"] == 300
+    assert rows["yandex.network-hdd"]["examples"][0]["rates"]["read_iops"] == 300
+    assert '"per_unit": 300,' in printed

@@ -31,16 +31,16 @@ def config(tmp_path: Path) -> Path:
 
 
 def test_check_config_counts_files_and_rows(config: Path, capsys: Captured) -> None:
-    assert main(["check-config", str(config)]) == 0
+    assert main(["check-config", "--config.file", str(config)]) == 0
     printed = capsys.readouterr().out.replace(str(config.parent), DIRECTORY)
     (example,) = blocks("console")
-    assert f"$ disksla check-config {DIRECTORY}/disksla.yml\n{printed}" in example
+    assert f"$ disksla check-config --config.file {DIRECTORY}/disksla.yml\n{printed}" in example
 
 
 def test_check_config_lists_wrong_cell_of_example(config: Path, capsys: Captured) -> None:
     file = config.parent / "catalog.d" / "openstack.yml"
     file.write_text(file.read_text().replace("write_iops: 1000\n", "write_iops: 10000\n", 1))
-    assert main(["check-config", str(config)]) == 2
+    assert main(["check-config", "--config.file", str(config)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert [captured.err.replace(str(config.parent), DIRECTORY)] == blocks("text")
@@ -50,7 +50,7 @@ def test_check_config_lists_problems_of_all_files(config: Path, capsys: Captured
     directory = config.parent / "catalog.d"
     (directory / "a.yml").write_text("terms: 5\n")
     config.write_text("sampling: {interval: 5}\ndisks: [{match: {device: vda}, terms: no.such}]\n")
-    assert main(["check-config", str(config)]) == 2
+    assert main(["check-config", "--config.file", str(config)]) == 2
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith(f"{directory}/a.yml:1: terms: found '5'; expected a list, each item a")
     assert second.startswith(f"{config}:1: sampling.interval: '5' has no unit")
@@ -66,7 +66,7 @@ def test_limits_of_own_type(config: Path, capsys: Captured) -> None:
 
 
 def test_catalog_lists_own_types(config: Path, capsys: Captured) -> None:
-    assert main(["catalog", f"--config.file={config}"]) == 0
+    assert main(["limits", f"--config.file={config}"]) == 0
     (row,) = (line for line in capsys.readouterr().out.splitlines() if "acme.fast" in line)
     assert row.split() == ["acme.fast", "-", "Ceph", "SSD"]
 

@@ -151,7 +151,7 @@ def test_replay_of_a_recording_without_a_sample(tmp_path: Path, capsys: Captured
 
 def test_record_then_replay(tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "ticks.jsonl"
-    assert main(["record", str(file), "--duration", "300ms"]) == 0
+    assert main(["record", str(file), "--for", "300ms"]) == 0
     assert str(file) in capsys.readouterr().err
     assert main(["replay", str(file)]) == 0
     assert "ticks in" in capsys.readouterr().out
@@ -163,7 +163,7 @@ def test_recording_carries_the_configuration(tmp_path: Path, capsys: Captured) -
     (tmp_path / "catalog.d" / "acme.yml").write_text(ROW)
     host.config.write_text("disks: [{match: {serial: vol-1}, terms: acme.disk}]\n")
     file = tmp_path / "ticks.jsonl"
-    assert main(["record", str(file), "--duration", "300ms", *host.options]) == 0
+    assert main(["record", str(file), "--for", "300ms", *host.options]) == 0
     host.config.unlink()
     (tmp_path / "catalog.d" / "acme.yml").unlink()
     capsys.readouterr()
@@ -196,7 +196,7 @@ def test_invalid_configuration_in_a_recording_is_named(tmp_path: Path, capsys: C
 def test_record_does_not_overwrite(tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "precious"
     file.write_text("data")
-    assert main(["record", str(file), "--duration", "1s"]) == 2
+    assert main(["record", str(file), "--for", "1s"]) == 2
     assert "already exists" in capsys.readouterr().err
     assert file.read_text() == "data"
     assert main(["record", str(tmp_path / "no" / "where")]) == 2
@@ -205,11 +205,11 @@ def test_record_does_not_overwrite(tmp_path: Path, capsys: Captured) -> None:
 
 def test_duration_without_unit_is_rejected(capsys: Captured) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["record", "file", "--duration", "10"])
+        main(["record", "file", "--for", "10"])
     assert ended.value.code == 2
     assert "expected a duration such as" in capsys.readouterr().err
 
 
 def test_once_prints_metrics(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert main(["once", "--duration", "300ms"]) == 0
+    assert main(["serve", "--once", "--for", "300ms"]) == 0
     assert b"disksla_sampler_ticks_total" in capsysbinary.readouterr().out

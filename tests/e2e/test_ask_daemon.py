@@ -172,7 +172,7 @@ def test_doctor_sees_what_the_port_hides(machine: Machine, protected: tuple[str,
 def test_daemon_that_was_killed_is_replaced(machine: Machine) -> None:
     machine.start()
     machine.kill()
-    source, reason = machine.explain("--duration=300ms")
+    source, reason = machine.explain("--for=300ms")
     assert (source, reason) == ("sample", "")
     assert machine.explain() == sampled(
         "unix:///run/disksla/disksla.sock: Connection refused;"

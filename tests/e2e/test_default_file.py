@@ -38,20 +38,20 @@ def run_with_default_file(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("discover",),
-        ("explain", "vda", "--duration=300ms"),
-        ("once", "--duration=300ms"),
+        ("disks",),
+        ("explain", "vda", "--for=300ms"),
+        ("serve", "--once", "--for=300ms"),
         ("doctor", "--json"),
         ("check-config",),
         ("serve", "--web.listen-address=127.0.0.1:0"),
         ("record", "/dev/null"),
-        ("probe", "vda"),
+        ("verify", "vda", "--latency"),
         ("verify", "vda"),
         ("sweep", "vda", "--dry-run"),
-        ("identify", "vda"),
+        ("sweep", "vda", "--identify"),
         ("judge", str(HOST), "--terms=vk.ceph-ssd", "--size=1GiB"),
     ],
-    ids=lambda arguments: arguments[0],
+    ids=" ".join,
 )
 def test_every_command_reads_the_default_file(arguments: tuple[str, ...]) -> None:
     status = 1 if arguments[0] == "doctor" else 2
@@ -69,7 +69,7 @@ def test_check_config_names_entries_that_match_no_disk_of_this_machine() -> None
 def test_a_named_file_replaces_the_default_one(tmp_path: Path) -> None:
     good = tmp_path / "good.yml"
     good.write_text("disks: []\n")
-    run_with_default_file("invalid: 1\n", "discover", f"--config.file={good}")
+    run_with_default_file("invalid: 1\n", "disks", f"--config.file={good}")
 
 
 def test_a_recording_needs_no_configuration_of_this_machine() -> None:

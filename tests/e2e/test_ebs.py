@@ -54,8 +54,8 @@ def test_what_aws_counts_is_published_recorded_and_replayed(
         assert eventually(lambda: throttled_s() >= 1, PATIENCE_S)
         assert daemon.samples(device="nvme1n1")["disksla_provider_queue_length"] == 3
         assert daemon.samples(collector="ebs") == {"disksla_collector_success": 1}
-        run("record", "--duration=3s", *flags, str(tmp_path / "recording.jsonl"))
-        once = run("once", "--duration=2s", *flags).stdout
+        run("record", "--for=3s", *flags, str(tmp_path / "recording.jsonl"))
+        once = run("serve", "--once", "--for=2s", *flags).stdout
     recording = (tmp_path / "recording.jsonl").read_text()
     assert '"provider":[{"type":"reading","device":"nvme1n1"' in recording
     for metrics in (once, run("replay", "--metrics", str(tmp_path / "recording.jsonl")).stdout):

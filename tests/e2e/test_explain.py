@@ -37,7 +37,7 @@ def test_daemon_is_asked_for_the_last_minutes(start_daemon: StartDaemon) -> None
     assert eventually(lambda: assessed_s() > 2, PATIENCE_S)
     explained = run("explain", device, f"--url=http://{daemon.address}")
     assert "Nothing was measured" not in explained.stdout
-    sampled = words(run("explain", device, "--duration=1500ms").stdout)
+    sampled = words(run("explain", device, "--for=1500ms").stdout)
     assert re.search(r"of the last [01]\.", sampled)
     assert not re.search(r"of the last [01]\.", words(explained.stdout))
 
@@ -45,11 +45,11 @@ def test_daemon_is_asked_for_the_last_minutes(start_daemon: StartDaemon) -> None
 def test_without_a_daemon_the_disk_is_sampled() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
-    discovered = json.loads(run("discover", "--json").stdout)
+    discovered = json.loads(run("disks", "--json").stdout)
     device = next((disk["device"] for disk in discovered if disk["terms"]), None)
     if device is None:
         pytest.skip("NOT TESTED: this machine has no disk that is monitored")
-    explained = words(run("explain", device, "--duration=5s").stdout)
+    explained = words(run("explain", device, "--for=5s").stdout)
     assert " of the last 4." in explained or " of the last 5 s" in explained
     refused = run("explain", device, f"--url={url}", status=2)
     assert f"cannot ask the daemon: {url}: Connection refused; see that it runs" in refused.stderr
@@ -86,7 +86,7 @@ def test_disk_that_the_daemon_does_not_monitor_is_sampled(
 def test_progress_is_shown_on_a_terminal_only(tmp_path: Path) -> None:
     machine = FakeMachine(tmp_path)
     master, slave = pty.openpty()
-    command = [str(DISKSLA), "explain", "--duration=1s", *machine.options]
+    command = [str(DISKSLA), "explain", "--for=1s", *machine.options]
     ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=slave, check=True)
     os.close(slave)
     shown = b""
@@ -95,7 +95,7 @@ def test_progress_is_shown_on_a_terminal_only(tmp_path: Path) -> None:
             shown += part
     assert b"sampling" in shown
     assert b"sampling" not in ended.stdout
-    piped = run("explain", "--duration=300ms", *machine.options)
+    piped = run("explain", "--for=300ms", *machine.options)
     headline = piped.stdout.partition("\n")[0]
     assert (piped.stderr, headline) == ("", "No problem was seen in the last 300 ms.")
 

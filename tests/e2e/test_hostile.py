@@ -42,7 +42,7 @@ def options(tmp_path: Path) -> tuple[str, ...]:
 
 
 def test_tables_escape_control_characters(options: tuple[str, ...]) -> None:
-    for command in (("discover",), ("explain", "vdb", "--duration=200ms")):
+    for command in (("disks",), ("explain", "vdb", "--for=200ms")):
         ended = run(*command, *options)
         assert "script" in ended.stdout
         assert r"\x1b[2J" in "".join(ended.stdout.split())
@@ -51,7 +51,7 @@ def test_tables_escape_control_characters(options: tuple[str, ...]) -> None:
 
 
 def test_device_with_impossible_name_is_left_out(options: tuple[str, ...]) -> None:
-    ended = run("discover", "--json", *options)
+    ended = run("disks", "--json", *options)
     assert [each["device"] for each in json.loads(ended.stdout)] == ["vdb", "vdc"]
     [warning] = ended.stderr.splitlines()
     assert "device skipped: found device name" in warning

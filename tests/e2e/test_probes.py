@@ -1,4 +1,4 @@
-"""Probes of the daemon, and `disksla probe`."""
+"""Probes of the daemon, and `disksla verify --latency`."""
 
 import json
 import os
@@ -143,7 +143,7 @@ def test_fio_that_hangs_is_ended_without_missed_ticks(
 def disksla_probe(*arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "80", **({"PATH": str(path)} if path else {})}
     return subprocess.run(
-        [str(DISKSLA), "probe", *arguments],
+        [str(DISKSLA), "verify", "--latency", *arguments],
         check=False,
         capture_output=True,
         text=True,
@@ -286,7 +286,7 @@ def ended_by(number: signal.Signals, device: str, programs: Path, config: str) -
     """Probe with a fio that hangs, send a signal, and return the exit status."""
     fake_fio(programs, HANGS)
     probing = subprocess.Popen(
-        [DISKSLA, "probe", device, "--kind", "write-latency", "--config.file", config],
+        [DISKSLA, "verify", "--latency", device, "--kind=write-latency", "--config.file", config],
         env={**os.environ, "PATH": str(programs)},
         stdout=subprocess.DEVNULL,
     )

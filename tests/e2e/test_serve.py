@@ -228,7 +228,7 @@ def test_recording_can_be_replayed(loop_device: str, tmp_path: Path) -> None:
     disksla = str(DISKSLA)
     recording = tmp_path / "ticks.jsonl.gz"
     subprocess.run(
-        [disksla, "record", recording, "--duration", "500ms", "--config.file", config],
+        [disksla, "record", recording, "--for", "500ms", "--config.file", config],
         check=True,
         capture_output=True,
     )

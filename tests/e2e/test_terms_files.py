@@ -105,21 +105,21 @@ def test_commands_read_terms_files(flags: list[str], tmp_path: Path) -> None:
     (tmp_path / "terms.d" / "new.yml").write_text(
         "disks: [{match: {device: vdz}, provider: aws, api_type: gp9}]"
     )
-    discovered = run("discover", *flags)
+    discovered = run("disks", *flags)
     assert "aws.gp3" in discovered.stdout
     assert "EC2 API" in discovered.stdout
     assert "(device vdz) matches no disk" in " ".join(discovered.stdout.split())
     assert f"{tmp_path}/terms.d/bad.yml:2: not valid YAML" in discovered.stderr
-    explained = run("explain", "vda", "--duration=300ms", *flags)
+    explained = run("explain", "vda", "--for=300ms", *flags)
     assert "EC2 API matches device vda" in " ".join(explained.stdout.split())
-    checked = run("check-config", str(tmp_path / "disksla.yml"), status=2)
+    checked = run("check-config", "--config.file", str(tmp_path / "disksla.yml"), status=2)
     assert f"{tmp_path}/terms.d/bad.yml:2: not valid YAML" in checked.stderr
     (tmp_path / "terms.d" / "bad.yml").unlink()
-    checked = run("check-config", str(tmp_path / "disksla.yml"))
+    checked = run("check-config", "--config.file", str(tmp_path / "disksla.yml"))
     assert f"{tmp_path}/terms.d: good: 1 file, 1 disk" in checked.stdout
     assert "the catalogue has no 'aws.gp9'" in checked.stdout
     recording = tmp_path / "x.jsonl"
-    run("record", str(recording), "--duration=300ms", *flags)
+    run("record", str(recording), "--for=300ms", *flags)
     (tmp_path / "state-detect" / "detected.json").unlink()
     replayed = run("replay", str(recording), "--metrics")
     assert 'terms="aws.gp3",terms_source="api"' in replayed.stdout

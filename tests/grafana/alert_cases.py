@@ -14,6 +14,7 @@ from grafana.alert_series import (
     IDENTITY,
     MACHINE,
     NOW_S,
+    SHARED_LIMITS,
     WITH_LIMITS,
     WITHOUT_LIMITS,
     ChangedGauge,
@@ -24,9 +25,11 @@ from grafana.alert_series import (
     assessed,
     credits_left,
     errors,
+    falling_credits,
     in_namespace,
     info,
     last_attempt,
+    loaded,
     machine,
     machine_credits,
     machine_throttled,
@@ -43,10 +46,10 @@ from grafana.alert_series import (
     verified,
     volume,
 )
-from grafana.promtool import Alert
 
 MACHINE_PREFIX = "On db1:10056 (m6i.large), all EBS volumes of the instance together"
 PREFIX = "Disk vdb on db1:10056"
+BOUGHT = " Bought: 10k reads/s. Bought: 5k writes/s."
 ABOUT = " Serial 6ea73b81-555e-4a74-9, terms vk.ef-nvme, mounted at /var/lib/postgresql."
 """Last sentence of the description of every alert on a disk."""
 
@@ -74,16 +77,22 @@ class Case(msgspec.Struct, frozen=True):
     runbook_of: str = HOST["instance"]
     """Daemon whose runbook the alert links to."""
 
-    def alert(self, firing: Firing) -> Alert:
-        """Return the alert with all labels that are not empty, and all annotations."""
+    def alert(self, firing: Firing, host: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Return all labels that are not empty, and all annotations, of the alert on a host."""
         of = {"disk": {**DISK, **IDENTITY}, "machine": {**GROUP, **MACHINE}, "host": HOST}
-        description = firing.description + (ABOUT if self.of == "disk" else "")
-        runbook = f"http://{self.runbook_of}/runbook#{self.name}"
+        texts = {
+            "summary": self.summary,
+            "description": firing.description + (ABOUT if self.of == "disk" else ""),
+            "runbook_url": f"http://{self.runbook_of}/runbook#{self.name}",
+        }
         labels = {**of[self.of], "severity": self.severity, **firing.labels}
-        return Alert(
-            {name: value for name, value in labels.items() if value},
-            {"summary": self.summary, "description": description, "runbook_url": runbook},
-        )
+
+        def renamed(each: Mapping[str, str]) -> dict[str, str]:
+            return {
+                name: text.replace(HOST["instance"], host) for name, text in each.items() if text
+            }
+
+        return renamed(labels), renamed(texts)
 
 
 BELOW = Case(
@@ -95,19 +104,19 @@ BELOW = Case(
             **assessed(below=12, met=34, throttled=14),
             of_disk("reads_completed_total"): Counter(15000),
         },
-        f"{PREFIX} was below its promise for 20% of the tested time of the last hour."
+        f"{PREFIX} gave less than promised for 20% of the tested time of the last hour."
         " Reads now: 250/s. Reads promised: 10k/s. Writes promised: 5k/s.",
     ),
     good=assessed(below=5.9, met=27, throttled=27.1),
     also_bad={
         "and at an unknown limit": Firing(
             {**assessed(below=12, throttled=2.9), **throttled_by(iops=0, unknown=2.9)},
-            f"{PREFIX} was below its promise for 100% of the tested time of the last hour."
+            f"{PREFIX} gave less than promised for 100% of the tested time of the last hour."
             " Reads promised: 10k/s. Writes promised: 5k/s.",
         ),
         "and throttled by the machine": Firing(
             assessed(by_machine=30, below=12, met=4, throttled=34, idle=10),
-            f"{PREFIX} was below its promise for 60% of the tested time of the last hour."
+            f"{PREFIX} gave less than promised for 60% of the tested time of the last hour."
             " Reads promised: 10k/s. Writes promised: 5k/s.",
         ),
     },
@@ -171,7 +180,11 @@ THROTTLED = Case(
     "A disk is throttled much of the time.",
     bad=Firing(
         {
-            **assessed(throttled=30, met=30),
+            **verdicts(by_machine=6, throttled=36, met=24),
+            **SHARED_LIMITS,
+            of_disk("throttle_wait_seconds_total"): Counter(2160),
+            of_disk("reads_completed_total"): Counter(50000),
+            of_disk("writes_completed_total"): Counter(10000),
             of_disk("observed_ceiling_iops"): Gauge(1000),
             of_disk("observed_ceiling_bytes_per_second"): Gauge(50 * 2**20),
             of_disk("consumer_requests_total", consumer="a.service", program="x"): Counter(30),
@@ -180,29 +193,42 @@ THROTTLED = Case(
             of_disk("consumer_requests_total", consumer="kernel", program=""): Counter(20),
             of_disk("consumer_bytes_total", consumer="b.service", program=""): Counter(4096),
         },
-        f"{PREFIX} was throttled for 50% of the last 30m. Observed ceiling: 1k IOPS."
-        " Observed ceiling: 50MiB/s. Most requests: a.service. Most bytes: b.service.",
+        f"{PREFIX} was throttled for 50% of the last 30m. You: iops 50%. The machine: bandwidth"
+        " 7.5%. The machine: iops 2.5%. Requests waited 36ms each. Bought: 1k IOPS. Bought:"
+        " 60MiB/s. Served: 1k IOPS. Served: 50MiB/s. Most requests: a.service. Most bytes:"
+        " b.service.",
+        {"budget": "sum"},
     ),
     good=assessed(throttled=14.9, idle=45.1),
     also_bad={
         "and by the machine": Firing(
             assessed(by_machine=30, throttled=54, idle=6),
-            f"{PREFIX} was throttled for 40% of the last 30m.",
+            f"{PREFIX} was throttled for 40% of the last 30m. You: iops 40%. The machine:"
+            f" bandwidth 37.5%. The machine: iops 12.5%.{BOUGHT}",
+            {"budget": "separate"},
+        ),
+        "partly at an unknown limit": Firing(
+            {**assessed(throttled=30), **throttled_by(iops=27.6, unknown=2.4)},
+            f"{PREFIX} was throttled for 50% of the last 30m. You: iops 46%. Unknown limit: 4%."
+            f"{BOUGHT}",
+            {"budget": "separate"},
         ),
         "of a claim": Firing(
             {**assessed(throttled=30, met=30), volume(): Gauge(1)},
-            "Disk vdb (claim db/data-pg-0) on db1:10056 was throttled for 50% of the last 30m.",
-            CLAIM,
+            "Disk vdb (claim db/data-pg-0) on db1:10056 was throttled for 50% of the last 30m."
+            f" You: iops 50%.{BOUGHT}",
+            {"budget": "separate", **CLAIM},
         ),
         "of a claim, and with a namespace of the target": Firing(
             in_namespace("disksla", {**assessed(throttled=30, met=30), volume(): Gauge(1)}),
-            "Disk vdb (claim db/data-pg-0) on db1:10056 was throttled for 50% of the last 30m.",
-            CLAIM,
+            "Disk vdb (claim db/data-pg-0) on db1:10056 was throttled for 50% of the last 30m."
+            f" You: iops 50%.{BOUGHT}",
+            {"budget": "separate", **CLAIM},
         ),
         "of no claim, and with a namespace of the target": Firing(
             in_namespace("disksla", assessed(throttled=30, met=30)),
-            f"{PREFIX} was throttled for 50% of the last 30m.",
-            {"namespace": "disksla"},
+            f"{PREFIX} was throttled for 50% of the last 30m. You: iops 50%.{BOUGHT}",
+            {"budget": "separate", "namespace": "disksla"},
         ),
     },
     also_good={
@@ -211,6 +237,31 @@ THROTTLED = Case(
             of_disk("throttled_seconds_total", limit="iops"): NewCounter(7, 60),
         },
         "by the machine": assessed(by_machine=46, throttled=60),
+    },
+)
+NEAR = Case(
+    "DiskNearLimit",
+    "info",
+    "The load of a disk is close to its limit most of the time.",
+    bad=Firing(
+        {
+            **loaded(above=36),
+            of_disk("consumer_requests_total", consumer="a.service", program="x"): Counter(30),
+        },
+        f"{PREFIX} had a load above 80 % of its limit for 60% of the last 30m. It is not throttled"
+        " much yet. Most requests: a.service.",
+    ),
+    good=loaded(above=29.9),
+    also_bad={
+        "and at the limit at times": Firing(
+            {**loaded(above=45), **throttled_by(iops=14)},
+            f"{PREFIX} had a load above 80 % of its limit for 75% of the last 30m. It is not"
+            " throttled much yet.",
+        )
+    },
+    also_good={
+        "throttled": {**loaded(above=60), **throttled_by(iops=30)},
+        "of the baseline": {**loaded(above=60), **credits_left(math.inf, 8000, 8000)},
     },
 )
 UNEXPLAINED = Case(
@@ -274,9 +325,14 @@ HURTS_HOST = Case(
             {"symptom": "iowait"},
         ),
         "at a limit of the machine": Firing(
-            {**throttling_symptoms(15, 0), **verdicts(by_machine=24, throttled=30, idle=30)},
+            {
+                **throttling_symptoms(15, 0),
+                **verdicts(by_machine=24, throttled=30, idle=30),
+                of_disk("consumer_requests_total", consumer="a.service", program="x"): Counter(30),
+            },
             f"{PREFIX} is throttled, and tasks of the host were stalled for I/O for 25% of the"
-            " last 15m. At a limit of the machine: 40% of that time; a larger disk does not help.",
+            " last 15m. You: iops 10%. The machine: bandwidth 30%. The machine: iops 10%."
+            " Most requests: a.service.",
             {"symptom": "pressure"},
         ),
     },
@@ -296,15 +352,24 @@ EXHAUSTED = Case(
 EXHAUST_SOON = Case(
     "DiskBurstCreditsExhaustSoon",
     "info",
-    "A disk will soon use up its burst credits.",
+    "A disk will use up its burst credits within hours.",
     bad=Firing(
         credits_left(900, 3000, 6000),
-        f"{PREFIX} will use up its burst credits (iops) in 15m 0s at the present rate. It may have"
-        " less than 50 % of them left.",
+        f"{PREFIX} will use up its burst credits (iops) in 15m 0s at this rate. It may have less"
+        " than 50 % of them left.",
         {"resource": "iops"},
     ),
     good=credits_left(1801, 3000, 6000),
+    also_bad={
+        "by the trend of an hour": Firing(
+            {**credits_left(math.inf, 3000, 6000), **falling_credits("burst", to=4100)},
+            f"{PREFIX} will use up its burst credits (iops) in 3h 25m 0s at this rate. It may have"
+            " less than 50 % of them left.",
+            {"resource": "iops"},
+        )
+    },
     also_good={
+        "in five hours": {**credits_left(3e4, 3000, 6000), **falling_credits("burst", to=6000)},
         "with many for certain": credits_left(900, 4001, 6000),
         "with none left": credits_left(900, 0, 40),
     },
@@ -348,7 +413,7 @@ MACHINE_LIMIT = Case(
 MACHINE_CREDITS = Case(
     "MachineBurstCreditsLow",
     "info",
-    "The burst credits of a machine for its disks are used up, or will be soon.",
+    "The burst credits of a machine for its disks are used up, or will be within hours.",
     bad=Firing(
         machine_credits(900, 3000, 6000),
         f"{MACHINE_PREFIX} have at most 75% of the burst credits of the machine (iops)"
@@ -365,7 +430,16 @@ MACHINE_CREDITS = Case(
             " machine (iops) left."
             " Disks: vdb, vdc. Limit: 3.6k IOPS. Limit: 90MiB/s.",
             {"resource": "iops"},
-        )
+        ),
+        "by the trend of an hour": Firing(
+            {
+                **machine_credits(math.inf, 3000, 6000),
+                **falling_credits("machine_burst", to=4100, of=GROUP),
+            },
+            f"{MACHINE_PREFIX} have at most 75% of the burst credits of the machine (iops) left."
+            " Disks: vdb, vdc. Limit: 3.6k IOPS. Limit: 90MiB/s.",
+            {"resource": "iops"},
+        ),
     },
     also_good={
         "many for certain": machine_credits(900, 4001, 6000),
@@ -502,13 +576,8 @@ FAILED = Case(
 )
 CASES = (
     *(BELOW, LATENCY, VERIFICATION),
-    *(THROTTLED, UNEXPLAINED, SLOW, HURTS_HOST, EXHAUSTED, EXHAUST_SOON),
+    *(THROTTLED, NEAR, UNEXPLAINED, SLOW, HURTS_HOST, EXHAUSTED, EXHAUST_SOON),
     *(MACHINE_LIMIT, MACHINE_CREDITS),
     *(STALLED, PROBE_FAILING, PROBE_STALE, TERMS_UNKNOWN, TERMS_OUT_OF_DATE),
     *(DOWN, LATE, FAILED),
 )
-OF_COUNTERS = (
-    *(BELOW, LATENCY, THROTTLED, UNEXPLAINED, HURTS_HOST, MACHINE_LIMIT, STALLED),
-    *(LATE, FAILED),
-)
-"""Alerts that depend on counters only, so they fire at any time."""

@@ -30,11 +30,6 @@ class Counter(msgspec.Struct, frozen=True):
     def steady(self) -> str:
         return f"0+{self.per_minute}x{MINUTES}"
 
-    def reset(self) -> str:
-        """Restart at 0 without a missed scrape."""
-        high = 1_000_000
-        return f"{high}+{self.per_minute}x{BREAK_MINUTE} 0+{self.per_minute}x{MINUTES_AFTER_BREAK}"
-
     def restarted(self) -> str:
         """Restart at 0 after three missed scrapes."""
         before = f"{500}+{self.per_minute}x{BREAK_MINUTE}"
@@ -57,9 +52,6 @@ class Gauge(msgspec.Struct, frozen=True):
     def steady(self) -> str:
         return f"{self.value}+0x{MINUTES}"
 
-    def reset(self) -> str:
-        return self.steady()
-
     def restarted(self) -> str:
         return f"{self.value}+0x{BREAK_MINUTE} stale _x3 {self.value}+0x{MINUTES_AFTER_BREAK}"
 
@@ -81,9 +73,6 @@ class ChangedGauge(msgspec.Struct, frozen=True):
     def steady(self) -> str:
         return f"{self.before}x{EVAL_MINUTE - 1 - self.minutes} {self.value}x{MINUTES}"
 
-    def reset(self) -> str:
-        return Gauge(self.before).reset()
-
     def restarted(self) -> str:
         return Gauge(self.before).restarted()
 
@@ -104,17 +93,16 @@ class NewCounter(msgspec.Struct, frozen=True):
     def steady(self) -> str:
         return f"_x{EVAL_MINUTE - self.minutes} 0+{self.per_minute}x{MINUTES_AFTER_BREAK}"
 
-    def reset(self) -> str:
-        return self.steady()
+    restarted = missed = ended = steady
 
-    def restarted(self) -> str:
-        return self.steady()
 
-    def missed(self) -> str:
-        return self.steady()
+class Falling(Gauge, frozen=True):
+    """A gauge that falls evenly, to a value at the evaluation."""
 
-    def ended(self) -> str:
-        return self.steady()
+    per_minute: float
+
+    def steady(self) -> str:
+        return f"{self.value + EVAL_MINUTE * self.per_minute}-{self.per_minute}x{MINUTES}"
 
 
 Values = Counter | Gauge | ChangedGauge | NewCounter
@@ -204,6 +192,24 @@ WITH_LIMITS: World = {
 }
 
 
+SHARED_LIMITS: World = {
+    **_ANY,
+    info(budget="sum"): Gauge(1),
+    of_disk("limit_read_iops"): Gauge(1000),
+    of_disk("limit_write_iops"): Gauge(1000),
+    of_disk("limit_read_bytes_per_second"): Gauge(60 * 2**20),
+}
+
+
+def loaded(above: float) -> World:
+    """Return a disk whose load is above 80 % of its limit for so many seconds of a minute."""
+    windows = {"0.8": 10 * (60 - above), "+Inf": 600}
+    return {
+        **WITH_LIMITS,
+        **{of_disk("window_load_ratio_bucket", le=le): Counter(n) for le, n in windows.items()},
+    }
+
+
 def requests(latency_s: float, load: str = "0.5", request_bytes: int = 4096) -> World:
     """Return the series of 100 reads per second with one latency, in windows up to one load."""
     per_minute = 6000
@@ -239,6 +245,12 @@ def credits_left(exhaustion_s: float, lower: float, upper: float) -> World:
         of_disk("burst_credits_capacity", resource="iops"): Gauge(8000),
         of_disk("burst_exhaustion_seconds", resource="iops"): Gauge(exhaustion_s),
     }
+
+
+def falling_credits(prefix: str, to: float, of: Mapping[str, str] = DISK) -> World:
+    """Return credits that fall by 20 a minute, to a level at the evaluation."""
+    name = series(f"disksla_{prefix}_credits", {**of, "resource": "iops"})
+    return {name: Falling(to, 20)}
 
 
 def verified(passed: bool, ended_s: float = 0) -> World:

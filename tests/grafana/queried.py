@@ -1,7 +1,10 @@
-"""Rules that are evaluated at once, and the results of the queries of dashboards."""
+"""Pages that are scraped, rules that are evaluated at once, and results of dashboards."""
 
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import yaml
@@ -32,3 +35,31 @@ def result(
         "result"
     ]
     return found
+
+
+@contextmanager
+def served(pages: Mapping[int, str]) -> Iterator[str]:
+    """Serve the pages of a daemon that has just started, each after so many seconds."""
+    begin_s = time.monotonic()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            elapsed_s = max(time.monotonic() - begin_s, min(pages))
+            body = pages[max(each for each in pages if each <= elapsed_s)].encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -122,9 +122,13 @@ def test_worse_alerts_inhibit_weaker_ones(running: Service) -> None:
         alert("DiskBurstCreditsExhausted", resource="iops"),
         alert("DiskBurstCreditsExhaustSoon", resource="iops"),
         alert("DiskBurstCreditsExhaustSoon", resource="bytes", device="vdd"),
-        alert("DiskThrottlingHurtsHost"),
         alert("DiskThrottled"),
-        alert("DiskThrottled", device="vdc"),
+        alert("DiskThrottlingHurtsHost"),
+        alert("DiskThrottlingHurtsHost", device="vdc"),
+        alert("DiskNearLimit"),
     ]
-    expected = {"DiskBurstCreditsExhaustSoon of vdb", "DiskThrottled of vdb"}
+    expected = {
+        f"{name} of vdb"
+        for name in ("DiskBurstCreditsExhaustSoon", "DiskThrottlingHurtsHost", "DiskNearLimit")
+    }
     assert_inhibited(running, expected, *alerts)

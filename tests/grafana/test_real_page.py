@@ -6,11 +6,8 @@ evaluated once a second.
 
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -19,7 +16,7 @@ from disksla.measure.prometheus.query import selector
 from grafana.dashboard_lint import ANY_VALUE, targets_of
 from grafana.metric_names import queries, recorded
 from grafana.promql import selectors_in
-from grafana.queried import fast_rules, result
+from grafana.queried import fast_rules, result, served
 from render import OUT
 from support.monitoring_stack import PATIENCE_S, Prometheus, needs_prometheus, prometheus
 from support.real_page import SHARED, STALLED, TARGET, THROTTLED, page_of, snapshots
@@ -39,35 +36,6 @@ EMPTY = {"usual": "is learned for ten minutes"}
 """What selectors need to have a result, that the page does not have within a minute."""
 
 
-@contextmanager
-def served() -> Iterator[str]:
-    """Serve the pages of a daemon that has just started, as time goes on."""
-    pages = {after_s: page_of(each).encode() for after_s, each in snapshots(PAGES_S, SCRAPE_S)}
-    begin_s = time.monotonic()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            elapsed_s = time.monotonic() - begin_s
-            body = pages[max(each for each in pages if each <= max(elapsed_s, SCRAPE_S))]
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture(scope="module")
 def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """Return a Prometheus that has scraped for more than a minute."""
@@ -75,7 +43,8 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     names = ("prometheus_rules.yaml", "prometheus_alerts.yaml")
     for name in names:
         (directory / name).write_text(fast_rules(name))
-    with served() as address:
+    pages = {after_s: page_of(each) for after_s, each in snapshots(PAGES_S, SCRAPE_S)}
+    with served(pages) as address:
         target = {"targets": [address], "labels": {"instance": TARGET["instance"]}}
         config = {
             "global": {"scrape_interval": f"{SCRAPE_S}s"},

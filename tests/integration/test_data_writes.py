@@ -293,7 +293,7 @@ def test_recording_with_exact_counts_and_without(roots: Roots, disk: str, tmp_pa
     config, recording = tmp_path / "config.yml", tmp_path / "ticks.jsonl"
     config.write_text(f"discovery: {{include: ['^{disk}$']}}\n")
     command = [str(DISKSLA), "record", str(recording), "--config.file", str(config)]
-    options = ["--path.sysfs", str(roots.sysfs), "--duration", "3s"]
+    options = ["--path.sysfs", str(roots.sysfs), "--for", "3s"]
     written = 0
     with subprocess.Popen([*command, *options]) as process:
         assert eventually(lambda: recording.exists() and recording.stat().st_size > 0, PATIENCE_S)
@@ -328,7 +328,7 @@ def explained(roots: Roots, disk: str, tmp_path: Path, *before: str) -> str:
     config.write_text(f"discovery: {{include: ['^{disk}$']}}\n")
     config.chmod(0o644)
     command = [*before, str(DISKSLA), "explain", disk, "--config.file", str(config)]
-    options = ["--path.sysfs", str(roots.sysfs), "--duration", "3s"]
+    options = ["--path.sysfs", str(roots.sysfs), "--for", "3s"]
     with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
             writes_with_fdatasync(disk, 20)

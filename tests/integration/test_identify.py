@@ -1,4 +1,4 @@
-"""`disksla identify` on loop devices and on disks of the lab."""
+"""`disksla sweep --identify` on loop devices and on disks of the lab."""
 
 import json
 import os
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED:
 
 def test_busy_disk_is_refused(loop_device: str, tmp_path: Path) -> None:
     with used(loop_device, tmp_path):
-        ended = run("identify", loop_device, own_state(tmp_path), status=2)
+        ended = run("sweep", "--identify", loop_device, own_state(tmp_path), status=2)
         assert f"cannot measure {loop_device}: other programs use it" in ended.stderr
         options = (own_state(tmp_path), "--runtime=100ms", "--force")
-        ended = run("identify", loop_device, *options)
+        ended = run("sweep", "--identify", loop_device, *options)
     assert f"other programs use {loop_device}" in ended.stderr
     assert "At queue depth 16" in ended.stdout
     assert all(len(line) <= 80 for line in ended.stdout.splitlines())
@@ -35,7 +35,7 @@ def test_busy_disk_is_refused(loop_device: str, tmp_path: Path) -> None:
 
 def test_measurements_exclude_each_other(loop_device: str, tmp_path: Path) -> None:
     with measurement_lock(tmp_path):
-        ended = run("identify", loop_device, own_state(tmp_path), status=2)
+        ended = run("sweep", "--identify", loop_device, own_state(tmp_path), status=2)
     assert "another disksla measurement is running on this machine" in ended.stderr
 
 
@@ -43,7 +43,7 @@ def test_measurements_exclude_each_other(loop_device: str, tmp_path: Path) -> No
 def test_loop_device_of_cached_pages_is_memory(loop_device: str, tmp_path: Path) -> None:
     """Or at least a medium that does not seek, if the machine is busy."""
     options = (own_state(tmp_path), "--runtime=500ms", "--json", "--force")
-    ended = run("identify", loop_device, *options)
+    ended = run("sweep", "--identify", loop_device, *options)
     shown = json.loads(ended.stdout)
     assert shown["medium"] in {"memory", "ssd", "nvme", "network"}
     assert shown["evidence"]["random"]["requests"] > 100
@@ -54,7 +54,7 @@ def test_loop_device_of_cached_pages_is_memory(loop_device: str, tmp_path: Path)
 
 def test_runtime_is_bounded(loop_device: str) -> None:
     assert "expected a duration from 100ms to 10s, such as 3s" in (
-        run("identify", loop_device, "--runtime=1h", status=2).stderr
+        run("sweep", "--identify", loop_device, "--runtime=1h", status=2).stderr
     )
 
 
@@ -87,7 +87,7 @@ def disk_of_the_lab(model: str, directory: Path) -> Iterator[str]:
 def test_limiter_hides_the_medium(tmp_path: Path) -> None:
     with disk_of_the_lab(LIMITED, tmp_path) as device:
         options = (own_state(tmp_path), "--runtime=1s", "--json", "--force")
-        shown = json.loads(run("identify", device, *options, status=1).stdout)
+        shown = json.loads(run("sweep", "--identify", device, *options, status=1).stdout)
     assert (shown["medium"], shown["limited"]) == ("unknown", True)
 
 
@@ -113,7 +113,7 @@ def test_result_agrees_with_ioping(tmp_path: Path) -> None:
     """Both measure one after the other."""
     with disk_of_the_lab(REMOTE, tmp_path) as device:
         options = (own_state(tmp_path), "--runtime=1s", "--json", "--force")
-        ours = json.loads(run("identify", device, *options).stdout)
+        ours = json.loads(run("sweep", "--identify", device, *options).stdout)
         theirs = Evidence(random=ioping(device), streamed=ioping(device, "-L"))
     assert ours["medium"] == identify(theirs).medium == "network"
     for name in ("random", "streamed"):

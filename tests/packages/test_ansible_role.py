@@ -114,8 +114,12 @@ def check(etc: Path, replaced: str, content: str, option: str) -> subprocess.Com
 @pytest.mark.parametrize(
     ("replaced", "option", "content"),
     [
-        ("disksla.yml", "disksla.yml", "disks: [{match: {device: vdb}, terms: acme.fast}]\n"),
-        ("terms.d/inventory.yml", "disksla.yml", "provider: vk\n"),
+        (
+            "disksla.yml",
+            "--config.file=disksla.yml",
+            "disks: [{match: {device: vdb}, terms: acme.fast}]\n",
+        ),
+        ("terms.d/inventory.yml", "--config.file=disksla.yml", "provider: vk\n"),
         ("web.yml", "--web.config.file=web.yml", "basic_auth_users: {}\n"),
     ],
 )
@@ -129,8 +133,8 @@ def test_valid_file_is_accepted(etc: Path, replaced: str, option: str, content: 
 @pytest.mark.parametrize(
     ("replaced", "option"),
     [
-        ("disksla.yml", "disksla.yml"),
-        ("terms.d/inventory.yml", "disksla.yml"),
+        ("disksla.yml", "--config.file=disksla.yml"),
+        ("terms.d/inventory.yml", "--config.file=disksla.yml"),
         ("web.yml", "--web.config.file=web.yml"),
     ],
 )

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from completions import script
-from disksla.commands.cli import COMMANDS, build_parser
+from disksla.commands.cli import build_parser
+from disksla.commands.command_table import COMMANDS
 from support.daemon_process import PATIENCE_S
 
 TERMS = ("example.cloud-ssd", "example.cloud-hdd")
@@ -54,12 +55,14 @@ def test_bash_completes_a_command(bash: Path) -> None:
 
 
 def test_bash_offers_all_commands(bash: Path) -> None:
-    assert set(complete(bash, "disksla", "")) == set(COMMANDS)
+    assert set(complete(bash, "disksla", "")) == {
+        name for name, each in COMMANDS.items() if each.purpose
+    }
 
 
 def test_bash_offers_options_of_the_command(bash: Path) -> None:
     assert complete(bash, "disksla", "serve", "--web.t") == ["--web.telemetry-path"]
-    assert complete(bash, "disksla", "once", "--web.t") == []
+    assert complete(bash, "disksla", "top", "--web.t") == []
 
 
 def test_bash_offers_choices_of_an_option(bash: Path) -> None:
@@ -81,7 +84,7 @@ def test_bash_offers_files_and_directories(bash: Path, tmp_path: Path) -> None:
     (tmp_path / "settings.yml").touch()
     (tmp_path / "settled").mkdir()
     prefix = str(tmp_path / "set")
-    files = complete(bash, "disksla", "check-config", prefix)
+    files = complete(bash, "disksla", "check-config", "--config.file", prefix)
     assert sorted(files) == [str(tmp_path / "settings.yml"), str(tmp_path / "settled")]
     assert complete(bash, "disksla", "serve", "--path.sysfs", prefix) == [
         str(tmp_path / "settled")

@@ -57,12 +57,19 @@ def test_wheel_has_all_files_of_the_package(wheels: tuple[Path, Path]) -> None:
     source = ROOT / "exporter"
     expected = {
         str(path.relative_to(source))
-        for pattern in ("*.py", "*.css", "*.csv", "*.html", "*.js", "*.yaml", "py.typed")
+        for pattern in ("*.py", "*.css", "*.csv", "*.html", "*.js", "*.json", "*.yaml", "py.typed")
         for path in (source / "disksla").rglob(pattern)
     }
     with zipfile.ZipFile(wheels[0]) as wheel:
-        found = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert found == expected
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        shared = {name.partition(".data/data/")[2] for name in names if ".data/" in name}
+    assert {name for name in names if ".data/" not in name} == expected
+    assert shared == {
+        "share/man/man1/disksla.1",
+        "share/bash-completion/completions/disksla",
+        "share/zsh/site-functions/_disksla",
+        "share/fish/vendor_completions.d/disksla.fish",
+    }
 
 
 @pytest.mark.nightly

@@ -6,7 +6,7 @@ import yaml
 
 from render import HERE, render_rules, write
 
-_SHORT = """
+SHORT = """
 {
   projectUrl: 'https://disksla.test',
   ruleInterval: '1s',
@@ -19,6 +19,11 @@ _SHORT = """
   throttledWindow: '5s',
   throttledFor: '1s',
   throttledShare: 0.5,
+  nearWindow: '5s',
+  nearFor: '1s',
+  unexplainedFor: '1s',
+  creditsSoonWindow: '5s',
+  creditsSoonFor: '1s',
 }
 """
 
@@ -39,7 +44,7 @@ def alertmanager_config(receiver: str, directory: Path) -> Path:
 
 def prometheus_config(daemon: str, alerting: str, directory: Path) -> Path:
     """Write a configuration that scrapes a daemon, evaluates all rules and sends alerts."""
-    write(render_rules(_SHORT), directory / "rules")
+    write(render_rules(SHORT), directory / "rules")
     content = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(directory / "rules" / "*.yaml")],

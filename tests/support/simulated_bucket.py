@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from disksla.promise.catalogue.limits import Bucket
 from disksla.verdict.credits.bounds import ThrottledAt
+from support.token_bucket import TokenBucket
 
 WINDOW_MS = 100
 _MAX_WAITING = 500
@@ -49,71 +50,63 @@ class BurstLimiter:
     def __init__(self, bucket: Bucket, level: float, phase_ms: int | None) -> None:
         """Set the bucket and its level; windows start at `phase_ms` (None: no windows)."""
         self.bucket = bucket
-        self.level = level
         self.phase_ms = phase_ms
         window_s = WINDOW_MS / 1000
         self.base = bucket.base_per_second * window_s
-        self.peak = bucket.peak_per_second * window_s
-        self.fill = bucket.fill_per_second * window_s
-        self.baseline_tokens = self.max_baseline_tokens = self.base
-        self.peak_tokens = self.peak
+        """Of a window, as `burst`: what is left to the rate of a burst."""
+        self.burst = bucket.peak_per_second * window_s - self.base
+        depth = (
+            self.base if phase_ms is not None else bucket.base_per_second * bucket.baseline_depth_s
+        )
+        self.credits = TokenBucket(bucket.fill_per_second, bucket.capacity, level)
+        self.baseline = TokenBucket(bucket.base_per_second, depth, self.base)
+        self.peak = TokenBucket(bucket.peak_per_second, self.base + self.burst)
         self.is_bursting = False
-        if phase_ms is None:
-            self.max_baseline_tokens = bucket.base_per_second * bucket.baseline_depth_s
+
+    @property
+    def level(self) -> float:
+        """Credits that are left."""
+        return self.credits.tokens
 
     def advance_to(self, now_ms: int) -> None:
         """Fill the buckets for the millisecond that ends at `now_ms`."""
         if self.phase_ms is None:
-            share = 1 / WINDOW_MS
-            self._fill(self.fill * share)
-            self.baseline_tokens = min(
-                self.max_baseline_tokens, self.baseline_tokens + self.base * share
-            )
-            self.peak_tokens = min(self.peak, self.peak_tokens + self.peak * share)
+            self._fill(0.001)
         elif now_ms % WINDOW_MS == self.phase_ms:
-            self._fill(self.fill)
-            self.baseline_tokens = (
-                self.base if self.is_bursting else min(self.base, self.baseline_tokens + self.base)
-            )
-            self.peak_tokens = min(self.peak, self.peak_tokens + self.peak)
+            self._fill(WINDOW_MS / 1000)
+            if self.is_bursting:
+                self.baseline.tokens = self.base
             self.is_bursting = False
 
-    def _fill(self, amount: float) -> None:
-        self.level = min(self.bucket.capacity, self.level + amount)
+    def _fill(self, seconds: float) -> None:
+        for bucket in (self.credits, self.baseline, self.peak):
+            bucket.fill(seconds)
 
     def throttled_at(self) -> ThrottledAt | None:
         """Return the rate at which the next request is throttled; None if it is admitted."""
-        if self.peak_tokens <= _EMPTY:
+        if self.peak.tokens <= _EMPTY:
             return "burst"
         if self.bucket.drain == "use":
             return "base" if self.level <= _EMPTY else None
         if self.bucket.drain == "excess":
-            return "base" if self.baseline_tokens + self.level <= _EMPTY else None
-        if (
-            self.baseline_tokens > _EMPTY
-            or self.is_bursting
-            or self.level >= self.peak - self.base
-        ):
-            return None
-        return "base"
+            return "base" if self.baseline.tokens + self.level <= _EMPTY else None
+        is_admitted = self.baseline.tokens > _EMPTY or self.is_bursting or self.level >= self.burst
+        return None if is_admitted else "base"
 
     def admit(self, use: float) -> None:
         """Charge a request."""
-        self.peak_tokens -= use
+        self.peak.tokens -= use
         if self.bucket.drain == "use":
-            self.level -= use
+            self.credits.tokens -= use
             return
-        self.baseline_tokens -= use
+        self.baseline.tokens -= use
         if self.bucket.drain == "excess":
-            excess = min(max(0.0, -self.baseline_tokens), self.level)
-            self.baseline_tokens += excess
-            self.level -= excess
-            return
-        if self.baseline_tokens < -_EMPTY and not self.is_bursting:
-            if self.level < self.peak - self.base:
-                return  # overdrawn; the next window starts with less
-            self.is_bursting = True
-            self.level -= self.peak - self.base
+            excess = min(max(0.0, -self.baseline.tokens), self.level)
+            self.baseline.tokens += excess
+            self.credits.tokens -= excess
+        elif self.baseline.tokens < -_EMPTY and not self.is_bursting and self.level >= self.burst:
+            self.is_bursting = True  # otherwise overdrawn: the next window starts with less
+            self.credits.tokens -= self.burst
 
 
 def sampled(

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from disksla.promise.configuration.custom_terms import CustomTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.tick import Tick
 from population import loads as programs
 from population.limiter import WINDOW_S, Bucket, Limiter, LimitName, ThrottledAt
@@ -297,7 +298,7 @@ class _Truth:
             throttled = limiter.level.count > 0
             if limiter.is_leaky:
                 throttled = parts[2] > self._window_s / 2
-            levels = tuple(state.tokens for state in limiter.buckets)
+            levels = tuple(state.base.tokens for state in limiter.buckets)
         throttled_at, limit = limiter.throttled_by() if limiter and throttled else (None, None)
         self.windows.append(
             Window(

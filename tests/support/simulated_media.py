@@ -93,7 +93,7 @@ def measure(
     throttled: Callable[[LatencyOf], LatencyOf] = lambda latency_s: latency_s,
     most_iops: float = math.inf,
 ) -> Evidence:
-    """Measure a medium as `disksla identify` does; `throttled` adds a limiter."""
+    """Measure a medium as `disksla sweep --identify` does; `throttled` adds a limiter."""
     chance = Random(seed)
     random = serial_stats(throttled(lambda: medium.random_s(chance, 1.0)))
     return Evidence(

@@ -1,21 +1,10 @@
 """All fuzz targets by name."""
 
 from fuzz.target import Target
-from fuzz.targets import (
-    access,
-    events,
-    groups,
-    kept,
-    kernel,
-    provider,
-    results,
-    settings,
-    web,
-    words,
-)
+from fuzz.targets import groups, kept, results, settings, web
 
 TARGETS: dict[str, Target] = {
     target.name: target
-    for module in (settings, kernel, groups, events, provider, kept, results, web, access, words)
+    for module in (settings, groups, kept, results, web)
     for target in module.TARGETS
 }

@@ -1,47 +1,37 @@
-"""Files that disksla writes and reads: saved state, reports, recordings, journals of sweeps."""
+"""Files that disksla writes and reads: saved state and recordings."""
 
 import gzip
 import json
-import re
+import math
 import zlib
 from functools import cache
 from io import BufferedReader, BytesIO
 from itertools import islice
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+from prometheus_client.parser import text_string_to_metric_families
 
 from disksla.base.errors import DiskslaError
 from disksla.commands.replay import replay_opened
-from disksla.measure.benchmark.identify import identify
-from disksla.measure.benchmark.sweep_html import sweep_html
-from disksla.measure.benchmark.sweep_journal import SweepHeader, read_journal
-from disksla.measure.benchmark.sweep_journal import encode_line as encode_journal
-from disksla.measure.benchmark.sweep_matrix import (
-    SweepPlan,
-    SweepRow,
-    csv_of,
-    evidence_of,
-    read_csv,
-)
-from disksla.measure.verification import report as verification
-from disksla.measure.verification.report_html import report_html
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
+from disksla.serve.metrics.collector import SnapshotCollector, make_registry
+from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline import saved_state as saved
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.restore import PreviousRun
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State, to_saved_state
 from disksla.state.pipeline.tick import Tick
 from disksla.state.pipeline.window_records import window_records
 from disksla.verdict.interval.interval import Clocks
 from fuzz.target import Target, Tree
-from fuzz.targets.kernel import HOSTS, published
 from fuzz.targets.settings import CATALOG
-from support.reports import RESULTS, a_report
 from support.simulated_host import a_disk
 
-SWEEPS = HOSTS.parent / "measure" / "benchmark" / "sweeps"
+HOSTS = Path(__file__).parents[3] / "tests" / "hosts"
 NOW = Clocks(monotonic_s=1000.0, boottime_s=1000.0, realtime_s=1.7e9)
 DISK = a_disk(serial="vol-1")
 CONFIGURATION = Configuration(Settings(), CATALOG)
@@ -61,6 +51,16 @@ BURSTING = saved.SavedState(
 )
 
 
+def published(state: State) -> None:
+    """Check that the metrics of a state can be parsed, and that no counter is negative."""
+    registry = make_registry(SnapshotCollector(lambda: Snapshot(state)))
+    page = render_metrics(registry).body.decode()
+    for family in text_string_to_metric_families(page):
+        for sample in family.samples:
+            assert not math.isnan(sample.value), sample
+            assert sample.value >= 0 or not sample.name.endswith(("_total", "_count")), sample
+
+
 def state(content: bytes) -> bool:
     """Saved state is rejected, or resumed with consistent bounds; with valid checksum or not."""
     envelope = b'{"disksla_state":1,"crc32":%d,"content":%s}' % (zlib.crc32(content), content)
@@ -76,7 +76,7 @@ def _resumed(text: bytes) -> bool:
         return False
     assert saved.decode(saved.encode(decoded), "machine", NOW) == decoded
     for boot in ("boot-1", "boot-2"):
-        now = State(Settings(), CATALOG, PreviousRun(decoded, boot))
+        now = State(Configuration(Settings(), CATALOG), PreviousRun(decoded, boot))
         for later_s in (0.0, 0.1, 0.2):
             clocks = Clocks(*(clock + later_s for clock in msgspec.structs.astuple(NOW)))
             now = advance(now, Tick(clocks, "254 0 vda 1 0 8 1 0 0 0 0 0 1 1\n", disks=(DISK,)))
@@ -88,17 +88,6 @@ def _resumed(text: bytes) -> bool:
         published(now)
         later = to_saved_state(now, "machine", boot)
         assert later is None or saved.decode(saved.encode(later), "machine", NOW) == later
-    return True
-
-
-def verified(content: bytes) -> bool:
-    """A report is rejected, or encoded again unchanged and rendered in every format."""
-    try:
-        report = verification.decode_report(content)
-    except DiskslaError:
-        return False
-    assert verification.decode_report(verification.encode_report(report)) == report
-    report_html(report).encode()
     return True
 
 
@@ -119,37 +108,6 @@ def recorded(content: bytes) -> bool:
         return False
     published(states[-1])
     return True
-
-
-def swept(content: bytes) -> bool:
-    """A journal is rejected with the number of the invalid line, or resumed and rendered."""
-    try:
-        journal = read_journal(content)
-    except DiskslaError as error:
-        assert re.match(r"line \d+: ", str(error))
-        return False
-    encoded = _journal(journal.header, *journal.rows)
-    assert read_journal(encoded).rows == journal.rows
-    assert journal.whole_bytes <= len(content)
-    sweep_html(journal.header, journal.rows, "then").encode()
-    _identify(journal.rows)
-    return True
-
-
-def table(content: bytes) -> bool:
-    """A table is rejected with the number of the invalid line, or encoded again unchanged."""
-    try:
-        rows = read_csv(content.decode(errors="replace"))
-    except DiskslaError as error:
-        assert re.match(r"line \d+: |the table has no rows", str(error))
-        return False
-    assert csv_of(read_csv(csv_of(rows))) == csv_of(rows)
-    _identify(rows)
-    return True
-
-
-def _identify(rows: tuple[SweepRow, ...]) -> None:
-    msgspec.json.encode(identify(evidence_of(rows)))
 
 
 def _parse_lines(content: bytes) -> list[Any]:
@@ -177,17 +135,6 @@ def _short_recordings() -> tuple[bytes, ...]:
     return (*plain, gzip.compress(plain[0], mtime=0))
 
 
-def _journal(header: SweepHeader, *rows: SweepRow) -> bytes:
-    return encode_journal(header) + b"".join(encode_journal(row) for row in rows)
-
-
-def _journals() -> list[bytes]:
-    plan = SweepPlan(sizes=(4096, 8192), workers=(1, 16), runtime_s=1.0)
-    rows = [SweepRow(cell, 0.001, 1000.0, 4096000.0) for cell in plan.cells()]
-    header = SweepHeader(disk=DISK, plan=plan, started_at_s=1.7e9, disksla="0.1")
-    return [_journal(header, *rows), _journal(header)]
-
-
 TARGETS = (
     Target(
         "state",
@@ -197,30 +144,10 @@ TARGETS = (
         tree=JSON,
     ),
     Target(
-        "verification",
-        verified,
-        lambda: [verification.encode_report(a_report(*RESULTS))],
-        words=(b'"fail"', b'"pass"', b'"verdict":', b"null", b"[]", b"1e300", b'"\\u0000"'),
-        tree=JSON,
-    ),
-    Target(
         "recording",
         recorded,
         lambda: list(_short_recordings()),
         words=(b'"clocks":', b'"missed_ticks":', b'"lateness_s":', b"1e308", b"null", b"-"),
         tree=JSON_LINES,
-    ),
-    Target(
-        "journal",
-        swept,
-        _journals,
-        words=(b'"workers":', b'"sizes":', b"1e300", b"null"),
-        tree=JSON_LINES,
-    ),
-    Target(
-        "table",
-        table,
-        lambda: [path.read_bytes() for path in sorted(SWEEPS.glob("*.csv"))],
-        words=(b",", b'"', b"workers", b"nan", b"inf", b"1e999", b"_", b"\r"),
     ),
 )

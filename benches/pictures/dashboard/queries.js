@@ -20,6 +20,7 @@ async function run(target, stepSeconds, { range, scrapeSeconds, variables }) {
     ...variables,
     __interval: `${stepSeconds}s`,
     __range: `${Math.round(to - from)}s`,
+    __range_s: Math.round(to - from),
     __rate_interval: `${Math.max(stepSeconds + scrapeSeconds, 4 * scrapeSeconds)}s`,
   });
   if (target.instant) {

@@ -1,6 +1,7 @@
 """Options for the log of a process that runs until it is stopped."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -23,13 +24,15 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_path(parser: argparse.ArgumentParser, option: str, default: Path, what: str) -> None:
-    """Add --path.OPTION."""
-    parser.add_argument(
-        f"--path.{option}",
-        dest=f"path_{option.replace('-', '_')}",
-        type=Path,
-        default=default,
-        metavar="DIR",
-        help=f"{what} (default: %(default)s)",
-    )
+def add_paths_of(parser: argparse.ArgumentParser, defaults: Mapping[str, Path]) -> None:
+    """Add --path.OPTION for each option, in a group at the end of the help."""
+    group = parser.add_argument_group("paths of the host, such as inside a container")
+    for option, default in defaults.items():
+        group.add_argument(
+            f"--path.{option}",
+            dest=f"path_{option.replace('-', '_')}",
+            type=Path,
+            default=default,
+            metavar="DIR",
+            help="(default: %(default)s)",
+        )

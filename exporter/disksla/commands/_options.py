@@ -2,7 +2,7 @@
 
 import argparse
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.roots import Roots
 from disksla.base.schema.yaml_file import MAX_FILE_BYTES, read_named
 from disksla.base.units import parse_duration_s, parse_size_bytes
-from disksla.commands._log_options import add_path
+from disksla.commands._log_options import add_paths_of
 from disksla.promise.catalogue import Terms
 from disksla.promise.configuration import parse_disk_size
 from disksla.promise.configuration.settings_file import DEFAULT_FILE
@@ -46,9 +46,9 @@ def add_force(parser: argparse.ArgumentParser, help_text: str) -> None:
 
 
 def add_duration(parser: argparse.ArgumentParser, default: str | None, help_text: str) -> None:
-    """Add --duration."""
+    """Add --for."""
     parser.add_argument(
-        "--duration",
+        "--for",
         dest="duration_s",
         type=duration_s,
         default=default,
@@ -67,13 +67,24 @@ def duration_s(text: str) -> float:
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
     """Add --path.procfs, --path.sysfs, --path.udev-data and --path.rootfs."""
-    for option, default, what in (
-        ("procfs", Roots().procfs, "procfs"),
-        ("sysfs", Roots().sysfs, "sysfs"),
-        ("udev-data", Roots().udev_data, "the udev database"),
-        ("rootfs", Roots().rootfs, "the host's root directory"),
-    ):
-        add_path(parser, option, default, f"mount point of {what}")
+    roots = Roots()
+    add_paths_of(
+        parser,
+        {
+            "procfs": roots.procfs,
+            "sysfs": roots.sysfs,
+            "udev-data": roots.udev_data,
+            "rootfs": roots.rootfs,
+        },
+    )
+
+
+def check_unused(arguments: argparse.Namespace, mode: str, options: Iterable[str]) -> None:
+    """Raise DiskslaError if one of these options is given, which mean nothing in a mode."""
+    for option in options:
+        name = option.removeprefix("--").replace("-", "_")
+        if getattr(arguments, name) != arguments.parser.get_default(name):
+            raise DiskslaError(f"found {option} with {mode}; expected one of them")
 
 
 def parse_option(where: str, text: str, parse: Callable[[str], Quantity]) -> Quantity:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.roots import Roots
-from disksla.commands._options import add_web_config_file
+from disksla.commands._options import add_config_file, add_web_config_file
 from disksla.kernel.disks.inventory import read_disks
 from disksla.promise.catalogue import Catalog
 from disksla.promise.catalogue.catalog import load_catalog, operator_files
@@ -35,13 +35,10 @@ from disksla.tell.limits_text import binary_gb_note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add FILE and --web.config.file."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        type=Path,
-        nargs="?",
-        help="YAML configuration to check, with the files in catalog.d/ and terms.d/ beside it"
+    """Add --config.file and --web.config.file."""
+    add_config_file(
+        parser,
+        "YAML configuration to check, with the files in catalog.d/ and terms.d/ beside it"
         f" (default: {DEFAULT_FILE}, unless only the web configuration is named)",
     )
     add_web_config_file(parser)
@@ -49,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each valid file on stdout, or each problem on stderr."""
-    file = arguments.file
+    file = arguments.config_file
     if file is None and arguments.web_config_file is None:
         file = file_in_force(None)
     checks: list[tuple[Path | None, Callable[[Path], Iterator[str]]]] = [
@@ -58,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     given = [(path, check) for path, check in checks if path is not None]
     if not given:
-        raise DiskslaError(f"nothing to check: no {DEFAULT_FILE}; expected FILE")
+        raise DiskslaError(f"nothing to check: no {DEFAULT_FILE}; expected --config.file FILE")
     status = 0
     for path, check in given:
         try:
@@ -92,7 +89,7 @@ def _check_configuration(path: Path) -> Iterator[str]:
     terms_directory, _ = terms_directories(path, configuration.settings)
     if os.path.lexists(terms_directory.path):
         yield from _check_terms(terms_directory, configuration.catalog)
-        terms, _ = read_terms_files([terms_directory], configuration.catalog)
+        terms, _ = read_terms_files([terms_directory])
         configuration = with_terms_files(configuration, terms)
     if path == DEFAULT_FILE:
         files = configuration.terms_files
@@ -113,10 +110,10 @@ def _size_note(entry: DiskEntry, catalog: Catalog) -> str | None:
 
 def _check_terms(directory: TermsDirectory, catalog: Catalog) -> Iterator[str]:
     """Yield a line for the terms files of a directory, and a note for each unknown type."""
-    files, problems = read_terms_files([directory], catalog)
+    files, problems = read_terms_files([directory])
     if problems:
         raise DiskslaError("\n".join(problems))
-    entries = [(file, index, entry) for file in files for index, entry in enumerate(file.entries)]
+    entries = [(file, index, entry) for file in files for index, entry in file.entries()]
     counted = f"{_counted(len(files), 'file')}, {_counted(len(entries), 'disk')}"
     yield f"{directory.path}: good: {counted}"
     for file, index, entry in entries:

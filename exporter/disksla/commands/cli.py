@@ -11,34 +11,21 @@ from disksla import REVISION, VERSION
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.log import error_lines
 from disksla.base.text import escape_control
+from disksla.commands.command_table import COMMANDS, PURPOSES
 
 COULD_NOT = 2
 
-COMMANDS = {
-    "serve": "run the exporter: sample all disks and serve metrics",
-    "once": "sample for a short time and print the metrics",
-    "top": "show live what each disk does and what throttles it, worst first",
-    "discover": "list the disks of this host with their terms and limits",
-    "detect": "ask the cloud for the types and provisioned values of the disks",
-    "ebs-statistics": "read what AWS counts of its disks, and pass it to the daemon",
-    "open-events": "open performance events of the kernel, and pass them to the daemon",
-    "explain": "show the limits of a disk and what throttled it lately",
-    "watch": "sample for half a minute without an installation, and say what the disks did",
-    "check": "check disks for Nagios, Icinga or CI: one line and an exit status",
-    "advise": "say which limits would have been enough for a load",
-    "limits": "compute the limits of a disk type for a size",
-    "catalog": "list the disk types of all providers, with their sources",
-    "probe": "measure the latency of a disk once, at a low rate",
-    "doctor": "check everything that must be right on this machine, and name the fixes",
-    "check-config": "validate a configuration file and list all its problems",
-    "record": "record what is read from the kernel to a file, tick by tick",
-    "replay": "run a recording through the pipeline of the exporter",
-    "verify": "run the acceptance test of the provider on a disk",
-    "judge": "compare results of fio or DiskSpd with the terms of a disk",
-    "sweep": "measure a disk under all kinds of load",
-    "identify": "measure whether a disk is an HDD, an SSD or another medium",
-    "report": "write proof for the provider: compliance of disks in a period, from Prometheus",
-}
+
+class _TopParser(argparse.ArgumentParser):
+    """Lists the commands by purpose."""
+
+    def format_help(self) -> str:
+        """Return the help of `disksla --help`."""
+        lines = [self.format_usage(), self.description or ""]
+        for purpose, title in PURPOSES.items():
+            chosen = {name: each for name, each in COMMANDS.items() if each.purpose == purpose}
+            lines += ["", title, *(f"  {name:14}{each.caption}" for name, each in chosen.items())]
+        return "\n".join([*lines, "", "disksla COMMAND --help has the options of a command.", ""])
 
 
 def build_parser(chosen: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
@@ -46,27 +33,46 @@ def build_parser(chosen: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
 
     The module of a command is imported only if the command is chosen, so that it starts sooner.
     """
-    parser = argparse.ArgumentParser(
+    parser = _TopParser(
         prog="disksla",
-        description="Explain why a cloud disk is slow: sample it every 100 ms and compare with"
-        " what it was sold as.",
+        usage="disksla [-h] [--version] COMMAND ...",
+        description="Say why a cloud disk is slow, by what it was sold as.",
         allow_abbrev=False,
     )
     parser.add_argument(
         "--version", action="version", version=f"disksla {VERSION} (commit {REVISION})"
     )
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, caption in COMMANDS.items():
-        description = f"{caption[0].upper()}{caption[1:]}."
+    subparsers = parser.add_subparsers(
+        dest="command",
+        metavar="COMMAND",
+        required=True,
+        prog="disksla",
+        parser_class=argparse.ArgumentParser,
+    )
+    for name, command in COMMANDS.items():
         subparser = subparsers.add_parser(
-            name, help=caption, description=description, allow_abbrev=False
+            name,
+            help=command.caption if command.purpose else argparse.SUPPRESS,
+            description=command.description,
+            epilog=command.epilog(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
         )
         if name in chosen:
             module = importlib.import_module(f"disksla.commands.{name.replace('-', '_')}")
             module.add_arguments(subparser)
+            subparser.usage = _usage(subparser)
             subparser.set_defaults(run=module.run, parser=subparser)
     parser.set_defaults(parsers=subparsers.choices)
     return parser
+
+
+def _usage(parser: argparse.ArgumentParser) -> str:
+    """Return the usage with positional arguments only: the options stand below it."""
+    actions = parser._get_positional_actions()  # noqa: SLF001 -- argparse has no public way
+    usage = argparse.HelpFormatter(parser.prog, width=200)
+    usage.add_usage(None, actions, [], prefix="")
+    return usage.format_help().strip().replace(parser.prog, f"{parser.prog} [OPTION ...]", 1)
 
 
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:

@@ -35,6 +35,7 @@ from disksla.clouds.detection.providers import WITH_CREDENTIALS_FILE
 from disksla.clouds.detection.service_account import DIRECTORY, read_account, read_names
 from disksla.clouds.http_client import Exchanges
 from disksla.clouds.http_client.transport import carry_out
+from disksla.commands._log_options import add_paths_of
 from disksla.kernel.nfs import FileStorage
 from disksla.kernel.nfs.nfs_files import read_file_storages
 
@@ -79,30 +80,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f" {', '.join(WITH_CREDENTIALS_FILE)} (default: %(default)s)",
     )
     parser.add_argument(
-        "--path.procfs",
-        dest="path_procfs",
-        type=Path,
-        default=Roots().procfs,
-        metavar="DIR",
-        help="mount point of procfs, of whose mount table the volumes of Kubernetes and the file"
-        " storages are taken (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--path.rootfs",
-        dest="path_rootfs",
-        type=Path,
-        default=Roots().rootfs,
-        metavar="DIR",
-        help="root directory of the host, of which files of efs-utils and aznfs are read"
-        " (default: %(default)s)",
-    )
-    parser.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
         help="file of terms to replace; it keeps what is not found out this time"
         " (default: standard output)",
     )
+    add_paths_of(parser, {"procfs": Roots().procfs, "rootfs": Roots().rootfs})
 
 
 def run(arguments: argparse.Namespace) -> int:

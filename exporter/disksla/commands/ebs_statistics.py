@@ -15,7 +15,7 @@ from disksla.base.operating_system.unix_socket import DEFAULT_EBS_SOCKET, UnixSo
 from disksla.clouds.ebs_statistics import Failure
 from disksla.clouds.ebs_statistics.helper import Helper
 from disksla.clouds.ebs_statistics.nvme import find_devices, read_statistics
-from disksla.commands._log_options import add_log_options, add_path
+from disksla.commands._log_options import add_log_options, add_paths_of
 
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _STACK_BYTES = 256 * 1024
@@ -37,9 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="read each disk once, print what its page says as a line of JSON, and end",
     )
-    add_path(parser, "sysfs", Roots().sysfs, "directory of sysfs")
-    add_path(parser, "dev", Path("/dev"), "directory of the device nodes")
     add_log_options(parser)
+    add_paths_of(parser, {"sysfs": Roots().sysfs, "dev": Path("/dev")})
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,8 +12,10 @@ import msgspec
 
 from disksla import VERSION
 from disksla.base.console import SafeConsole, to_json
+from disksla.base.errors import DiskslaError
 from disksla.base.text import escape_bytes, escape_control
-from disksla.base.units import format_size
+from disksla.base.units import format_duration, format_size
+from disksla.commands import record
 from disksla.commands._context import (
     HostContext,
     add_context_arguments,
@@ -21,8 +23,7 @@ from disksla.commands._context import (
     read_context,
     recorded_context,
 )
-from disksla.commands._daemon import add_remote_url
-from disksla.commands._explain_remote import explain_remote
+from disksla.commands._daemon import add_remote_url, chosen_disks
 from disksla.commands._options import add_duration
 from disksla.commands._recent import (
     SAMPLED_S,
@@ -35,7 +36,7 @@ from disksla.commands._recent import (
     print_recent,
     sentences_of,
 )
-from disksla.commands.discover import known_document
+from disksla.commands.disks import known_document
 from disksla.commands.replay import replay
 from disksla.kernel.disks import Disk
 from disksla.measure.probes import plan_probe
@@ -44,7 +45,11 @@ from disksla.promise.configuration import CUSTOM_TERMS, in_order, provision_of
 from disksla.tell.api import DiskDocument
 from disksla.tell.api.daemon_client import is_remote
 from disksla.tell.explanation import describe_machine, describe_rates
-from disksla.tell.limits_text import facts_table, limits_document, limits_facts, rates_table
+from disksla.tell.limits_text import limits_document, limits_facts, rates_table, source_lines
+from disksla.tell.page import FactList, Heading, Line, PagePart
+from disksla.tell.printed_page import print_parts
+
+_RECORDED_S = 30.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,9 +59,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         None,
         "sample for this time; default: ask the daemon for the last five minutes, or sample for"
-        f" {SAMPLED_S:.0f}s without one",
+        f" {SAMPLED_S:.0f}s without one, or {_RECORDED_S:.0f}s with --output",
     )
     source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="sample, and record it to this file, to attach to a question; it must not exist;"
+        " compressed if the name ends in .gz",
+    )
     source.add_argument(
         "--recording",
         type=Path,
@@ -70,17 +82,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what all disks did lately, or those that are named, with identity and limits."""
+    if arguments.duration_s is not None and (arguments.url or arguments.recording):
+        raise DiskslaError("found --for with --url or --recording; expected one of them")
     if is_remote(arguments.url):
-        return explain_remote(arguments)
-    if arguments.recording is None:
-        host = read_context(arguments)
-        disks = _named(host, arguments.devices)
-        recent = _recent(arguments, host, disks)
-    else:
+        return _explain_remote(arguments)
+    if arguments.recording is not None:
         followed = FollowedStates(replay(arguments.recording, arguments.config_file))
         host = recorded_context(followed.last)
         disks = _named(host, arguments.devices)
         recent = from_recording(followed)
+    else:
+        host = read_context(arguments)
+        disks = _named(host, arguments.devices)
+        if arguments.output is None:
+            recent = _recent(arguments, host, disks)
+        else:
+            named = {"file": arguments.output, "duration_s": arguments.duration_s or _RECORDED_S}
+            record.run(argparse.Namespace(**(vars(arguments) | named)))
+            recent = from_recording(FollowedStates(replay(arguments.output, None)))
     if arguments.json:
         print(to_json(_document(host, recent, disks)))
     elif not disks:
@@ -89,6 +108,38 @@ def run(arguments: argparse.Namespace) -> int:
         if number:
             print()
         _print_disk(host, disk, recent)
+    if not arguments.json and (arguments.duration_s or arguments.output):
+        SafeConsole().print(f"\n{_offer(arguments.output, arguments.duration_s or _RECORDED_S)}")
+    return 0
+
+
+def _offer(file: Path | None, seconds: float) -> str:
+    """Return how to send what was seen."""
+    if file is None:
+        return (
+            "To ask somebody else, do it again while the disk is slow, with --output"
+            " slow.jsonl.gz, and attach that file."
+        )
+    return (
+        f"Attach {file} to your question. It has the counters of all disks for"
+        f" {format_duration(seconds)}, their names, serials and mount points, and the"
+        " configuration, but no data of any disk."
+        f" disksla explain --recording {file.name} says the same on any machine."
+    )
+
+
+def _explain_remote(arguments: argparse.Namespace) -> int:
+    """Print what the daemon of another machine says; nothing that is known of this one."""
+    recent = from_daemon(arguments)
+    if recent is None:
+        raise AssertionError("a daemon that is named and does not answer is an error")
+    found = chosen_disks(tuple(recent.disks.values()), arguments.devices)
+    disks = {disk.device: disk for disk in found}
+    if arguments.json:
+        head = {"host": recent.host, "version": recent.version, "source": recent.source}
+        print(to_json(head | {"timestamp_s": recent.timestamp_s, "disks": list(disks.values())}))
+    else:
+        print_recent(recent._replace(disks=disks), list(disks))
     return 0
 
 
@@ -102,14 +153,11 @@ def _recent(
 ) -> RecentDisks:
     """Return what the daemon says of these disks or of all, or a sample. Raise DiskslaError."""
     monitored = [disk for disk in disks if host.why_not_monitored(disk) is None]
-    is_left_out = bool(disks) and not monitored
-    nothing = RecentDisks("no time", 0.0, time.time(), {}, "sample")
-    names = [escape_bytes(disk.name) for disk in disks]
-    recent = None if is_left_out and arguments.url is None else from_daemon(arguments, names)
+    recent = from_daemon(arguments, [escape_bytes(disk.name) for disk in disks])
     if recent is None:
-        return nothing if is_left_out else from_sample(arguments, host.configuration)
-    if is_left_out and not recent.disks.keys() & set(names):
-        return nothing
+        if disks and not monitored:
+            return RecentDisks("no time", 0.0, time.time(), {}, "sample")
+        return from_sample(arguments, host.configuration)
     for disk in monitored:
         found = recent.disks.get(escape_bytes(disk.name))
         if found is None:
@@ -160,7 +208,7 @@ def _document(host: HostContext, recent: RecentDisks, disks: Sequence[Disk]) -> 
 def _disk_document(
     host: HostContext, recent: RecentDisks, disk: Disk | None, lately: DiskDocument | None
 ) -> dict[str, Any]:
-    """Return what `disksla discover` and the daemon say of a disk.
+    """Return what `disksla disks` and the daemon say of a disk.
 
     The former is missing for a disk that was just removed, the latter for one that is not
     monitored.
@@ -191,38 +239,33 @@ def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
     """Print identity, terms and limits of one disk, and what it did lately."""
     assignment = host.assignment(disk)
     terms = host.catalog.find(assignment.terms)
-    console = SafeConsole()
-    console.print(f"{disk.name}, {disk.size_text}", style="bold")
-    console.print()
     lately = recent.disks.get(escape_bytes(disk.name))
     is_other = lately is not None and recent.source == "daemon" and _is_other(host, disk, lately)
-    console.print(facts_table(_identity(host, disk, is_monitored=lately is not None)))
-    console.print()
+    parts: list[PagePart] = [
+        Heading(f"{disk.name}, {disk.size_text}", level=1),
+        FactList([*_identity(host, disk, is_monitored=lately is not None)]),
+    ]
     if lately is not None and is_other:
         terms = host.catalog.find(lately.terms)
-        console.print(facts_table(_of_daemon(lately)))
+        parts.append(FactList([*_of_daemon(lately)]))
     else:
-        console.print(facts_table(_choice(disk, assignment, terms, recent.timestamp_s)))
-        console.print()
-        if assignment.limits.budget is not None:
-            console.print(rates_table(assignment.limits))
-            console.print()
         machine = [("machine", describe_machine(each)) for each in _machine(host, disk, recent)]
         promise = [*_promise(host, disk, assignment, terms), *machine]
-        console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
+        parts += [
+            FactList([*_choice(disk, assignment, terms, recent.timestamp_s)]),
+            *([] if assignment.limits.budget is None else [rates_table(assignment.limits)]),
+            FactList([*promise, *_probes(host, disk, assignment)]),
+        ]
     if lately is not None:
-        console.print()
-        console.print(condition_text(recent, lately), style="bold")
-        for sentence in (*sentences_of(lately), *recent.writes.get(lately.device, ())):
-            console.print(sentence)
+        sentences = (*sentences_of(lately), *recent.writes.get(lately.device, ()))
+        parts += [Heading(condition_text(recent, lately)), *map(Line, sentences)]
         if lately.hour_sentences:
-            console.print("\nThe last hour, by minutes:", style="bold")
-        for sentence in lately.hour_sentences:
-            console.print(sentence)
+            hour = map(Line, lately.hour_sentences)
+            parts += [Heading("The last hour, by minutes:"), *hour]
+    print_parts(parts)
     if terms:
-        console.print()
-        for source in terms.sources:
-            console.print(f"{source.date} {source.url}", soft_wrap=True)
+        print()
+        print_parts(source_lines(terms.sources))
 
 
 def _of_daemon(lately: DiskDocument) -> Iterator[tuple[str, str]]:

@@ -1,16 +1,25 @@
-"""`disksla limits`: print the limits of a disk type for a size."""
+"""`disksla limits`: list the disk types, or print the limits of one for a size."""
 
 import argparse
 import math
 from typing import Any
 
-from disksla.base.console import to_json
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from disksla.base.console import SafeConsole, to_json
+from disksla.base.errors import DiskslaError
 from disksla.base.units import parse_size_bytes
-from disksla.commands._options import add_config_file, parse_optional, parse_size_of_disk
+from disksla.commands._options import (
+    add_config_file,
+    check_unused,
+    parse_optional,
+    parse_size_of_disk,
+)
 from disksla.commands._provision import add_machine, add_provision, chosen_machine, read_provision
-from disksla.commands.catalog import CONFIG_FILE_HELP
 from disksla.promise.catalogue import (
     USUAL_IOPS_CONDITIONS,
+    Catalog,
     EffectiveIops,
     Limits,
     Terms,
@@ -22,14 +31,30 @@ from disksla.promise.catalogue.machine import MachineRules, machine_groups
 from disksla.promise.catalogue.machine_tables import load_machine_rules
 from disksla.promise.catalogue.options import client_of, effective_options, with_options
 from disksla.promise.configuration.settings_file import catalog_directory
-from disksla.tell.limits_text import LimitsQuery, Mix, limits_document, notes_on, print_limits
-from disksla.tell.machine_text import DiskOnMachine, machine_document, machine_note, print_machine
+from disksla.tell.limits_text import LimitsQuery, Mix, limits_document, limits_page, notes_on
+from disksla.tell.machine_text import DiskOnMachine, machine_document, machine_note, machine_page
+from disksla.tell.printed_page import print_parts
+
+_DATE = "2026-11-22"
+_OF_A_SIZE = (
+    "--iops", "--bandwidth", "--option", "--request-size", "--write-share", "--machine", "--vcpus",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add TERMS, SIZE, the provisioned values and the load."""
-    parser.add_argument("terms", metavar="TERMS", help="id in the catalogue, such as vk.ceph-ssd")
-    parser.add_argument("size", metavar="SIZE", help="size of the disk, such as 500GiB")
+    parser.add_argument(
+        "terms",
+        metavar="TERMS",
+        nargs="?",
+        help="type of the catalogue, such as vk.ceph-ssd; without SIZE, also a provider",
+    )
+    parser.add_argument(
+        "size",
+        metavar="SIZE",
+        nargs="?",
+        help="size of the disk, such as 500GiB (default: list the types)",
+    )
     add_provision(parser)
     for option, metavar, help_text in (
         ("--request-size", "B", "request size of a load, to print its effective IOPS"),
@@ -37,13 +62,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(option, metavar=metavar, help=help_text)
     add_machine(parser, "to print its limits over its disks too")
-    parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
-    add_config_file(parser, CONFIG_FILE_HELP)
+    parser.add_argument("--json", action="store_true", help="print JSON, in base units")
+    add_config_file(
+        parser,
+        "YAML configuration; catalog.d/ beside it is read too (default: /etc/disksla/catalog.d)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the limits of a disk."""
-    terms = load_catalog(catalog_directory(arguments.config_file))[arguments.terms]
+    """Print the limits of a disk, or the types."""
+    catalog = load_catalog(catalog_directory(arguments.config_file))
+    if arguments.size is None:
+        check_unused(arguments, "a list of types", _OF_A_SIZE)
+        _list_types(catalog, arguments)
+        return 0
+    terms = catalog[arguments.terms]
     query = LimitsQuery(
         arguments.size,
         parse_size_of_disk("SIZE", arguments.size, terms),
@@ -59,10 +92,36 @@ def run(arguments: argparse.Namespace) -> int:
         print(to_json(document | ({"machine": machine_document(machine)} if machine else {})))
         return 0
     note = machine_note(rules, terms) if machine is None and rules is not None else None
-    print_limits(terms, limits, query, iops, note)
+    print_parts(limits_page(terms, limits, query, iops, note))
     if machine is not None:
-        print_machine(machine)
+        print()
+        print_parts(machine_page(machine))
     return 0
+
+
+def _list_types(catalog: Catalog, arguments: argparse.Namespace) -> None:
+    """Print all types, those of a provider, or one. Raise DiskslaError."""
+    name = arguments.terms
+    rows = [row for row in catalog.rows if name in {None, row.provider}]
+    if not rows and "." in name:
+        rows = [catalog[name]]
+    if not rows:
+        providers = sorted({row.provider for row in catalog.rows})
+        raise DiskslaError(f"unknown provider '{name}'; expected {', '.join(providers)}")
+    if arguments.json:
+        print(to_json(rows))
+        return
+    console = SafeConsole()
+    id_width = max(len(row.id) for row in rows)
+    title_width = max(10, console.width - id_width - len(_DATE) - 4)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("id", no_wrap=True)
+    table.add_column("as of", no_wrap=True)
+    table.add_column("title", no_wrap=True, overflow="ellipsis", max_width=title_width)
+    for row in rows:
+        newest = max((str(source.date) for source in row.sources), default="-")
+        table.add_row(row.id, newest, row.title)
+    console.print(table)
 
 
 def _machine(

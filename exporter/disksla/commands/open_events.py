@@ -10,7 +10,7 @@ from disksla.base.operating_system.log import set_up_logging
 from disksla.base.operating_system.roots import Roots
 from disksla.base.operating_system.systemd import FIRST_DESCRIPTOR
 from disksla.base.operating_system.unix_socket import UnixSocket
-from disksla.commands._log_options import add_log_options, add_path
+from disksla.commands._log_options import add_log_options, add_paths_of
 from disksla.kernel.performance_events.helper import answer, passed_connection, serve
 from disksla.kernel.performance_events.open_sets import OpenSets
 from disksla.kernel.performance_events.opening import EventFiles, credentials_directory, plan
@@ -26,9 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " to answer all clients; without it, answer the connection that systemd passed, and end"
         " when its events are closed",
     )
-    add_path(parser, "sysfs", Roots().sysfs, "directory of sysfs")
-    add_path(parser, "procfs", Roots().procfs, "directory of procfs")
     add_log_options(parser)
+    add_paths_of(parser, {"sysfs": Roots().sysfs, "procfs": Roots().procfs})
 
 
 def run(arguments: argparse.Namespace) -> int:

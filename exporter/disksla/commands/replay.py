@@ -6,10 +6,9 @@ import gzip
 import sys
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BufferedReader
 from itertools import chain, pairwise
-from operator import sub
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,17 +29,9 @@ from disksla.promise.configuration.settings_file import (
 )
 from disksla.serve.metrics import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
-from disksla.state.pipeline import (
-    DiskSnapshot,
-    State,
-    advance,
-    ended,
-    initial_state,
-    take_snapshot,
-    window_records,
-)
+from disksla.state.pipeline import DiskSnapshot, Snapshot, State, advance, ended, window_records
 from disksla.state.pipeline.recording import decode_header, decode_tick
-from disksla.tell.explanation import SHOWN_WORDS
+from disksla.tell.explanation import SHOWN, SHOWN_TEXT, Shown, shown_seconds
 from disksla.verdict.throttling import VERDICTS
 
 LONGEST_LINE_BYTES = 8 * MIB
@@ -78,16 +69,16 @@ def run(arguments: argparse.Namespace) -> int:
     for before, last in pairwise(chain((first,), states)):
         first = last if first.clocks is None else first
         for device in ended(before, last):
-            snapshots = {disk.disk.name: disk for disk in take_snapshot(before).disks}
+            snapshots = {disk.disk.name: disk for disk in Snapshot(before).disks}
             former.append(_Period(snapshots[device], begun.pop(device, None)))
             if device in last.monitored and _is_same(snapshots[device], last):
                 begun[device] = snapshots[device]
     if arguments.metrics:
         # Without those of the process, which are not in a recording.
-        registry = make_registry(SnapshotCollector(lambda: take_snapshot(last)))
+        registry = make_registry(SnapshotCollector(lambda: Snapshot(last)))
         sys.stdout.write(render_metrics(registry).body.decode())
     else:
-        present = take_snapshot(last).disks
+        present = Snapshot(last).disks
         periods = [*former, *(_Period(disk, begun.get(disk.disk.name)) for disk in present)]
         _print_summary(first, last, periods)
     return 0
@@ -125,7 +116,7 @@ def replay_opened(file: BufferedReader, configuration: Configuration | None) -> 
             configuration.settings, sampling=SamplingSettings(interval_s=header.interval_s)
         ),
     )
-    state = initial_state(with_terms_files(configuration, header.terms_files))
+    state = State(with_terms_files(configuration, header.terms_files))
     yield state
     for number, line in enumerate(lines, start=2):
         state = advance(state, decode_tick(line, number))
@@ -161,17 +152,23 @@ class _Period(NamedTuple):
     begin: DiskSnapshot | None
 
     @property
-    def verdict_seconds(self) -> tuple[float, ...]:
-        seconds = self.end.verdict_totals.seconds
-        if self.begin is None:
-            return seconds
-        return tuple(map(sub, seconds, self.begin.verdict_totals.seconds))
+    def shown_seconds(self) -> Mapping[Shown, float]:
+        seconds = _shown_seconds(self.end)
+        before = {} if self.begin is None else _shown_seconds(self.begin)
+        return {each: seconds[each] - before.get(each, 0.0) for each in SHOWN}
 
     @property
     def counters(self) -> Counters | None:
         end = self.end.counters
         begin = None if self.begin is None else self.begin.counters
         return end if end is None or begin is None else to_counters(difference(end, begin))
+
+
+def _shown_seconds(snapshot: DiskSnapshot) -> dict[Shown, float]:
+    """Return for how long each of what is shown applied; slow is among what was OK or idle."""
+    verdicts = dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
+    slow = snapshot.slow
+    return shown_seconds(verdicts, slow.above_promise_s + slow.above_usual_s)
 
 
 def _is_same(snapshot: DiskSnapshot, state: State) -> bool:
@@ -183,7 +180,7 @@ def _print_summary(first: State, last: State, periods: Sequence[_Period]) -> Non
     if first.clocks is None or last.clocks is None:
         console.print("this recording has no sample of /proc/diskstats")
         return
-    snapshot = take_snapshot(last)
+    snapshot = Snapshot(last)
     gaps = ", ".join(
         f"{count} {reason}" for reason, count in snapshot.sampler.gaps.items() if count
     )
@@ -208,7 +205,7 @@ def _print_summary(first: State, last: State, periods: Sequence[_Period]) -> Non
             end.assignment.title,
             *_amounts(period.counters),
             format_count(end.peak.read_iops + end.peak.write_iops),
-            _shares(period.verdict_seconds),
+            _shares(period.shown_seconds),
         )
     console.print(table)
     for period in periods:
@@ -229,12 +226,14 @@ def _used_by(consumers: ConsumerTotals) -> Iterator[str]:
             yield f"by {unit} {', '.join(shares)}"
 
 
-def _shares(seconds: tuple[float, ...]) -> str:
-    """Return the share of each verdict in the assessed time, the largest first."""
-    whole_s = sum(seconds)
-    by_share = sorted(zip(seconds, VERDICTS, strict=True), reverse=True)
+def _shares(seconds: Mapping[Shown, float]) -> str:
+    """Return the share of each of what is shown in the assessed time, the largest first."""
+    whole_s = sum(seconds.values())
+    by_share = sorted(seconds, key=seconds.__getitem__, reverse=True)
     return "\n".join(
-        f"{each_s / whole_s:.0%} {SHOWN_WORDS[name]}" for each_s, name in by_share if each_s > 0
+        f"{seconds[each] / whole_s:.0%} {SHOWN_TEXT[each].words}"
+        for each in by_share
+        if seconds[each] > 0
     )
 
 

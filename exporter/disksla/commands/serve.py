@@ -1,4 +1,4 @@
-"""`disksla serve`: run the exporter until SIGTERM or SIGINT."""
+"""`disksla serve`: run the exporter until SIGTERM or SIGINT; with --once, print the metrics."""
 
 import argparse
 import contextlib
@@ -6,17 +6,27 @@ import faulthandler
 import logging
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from prometheus_client import ProcessCollector
 
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.log import set_up_logging
 from disksla.base.operating_system.systemd import ServiceManager, inherited_sockets
 from disksla.base.operating_system.unix_socket import DEFAULT_SOCKET
+from disksla.commands._context import prepare_sampler, with_ebs_readings
 from disksla.commands._log_options import add_log_options
-from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
+from disksla.commands._options import (
+    add_config_file,
+    add_duration,
+    add_paths,
+    add_web_config_file,
+    roots_of,
+)
 from disksla.serve.daemon import Daemon, WebOptions
-from disksla.serve.http_server.access import AccessControl
+from disksla.serve.http_server.access import AccessControl, names_of_machine
 from disksla.serve.http_server.classes import MOST_SCRAPES
 from disksla.serve.http_server.listen import (
     DEFAULT_LISTEN_ADDRESS,
@@ -24,6 +34,10 @@ from disksla.serve.http_server.listen import (
     ListenAddress,
     parse_listen_address,
 )
+from disksla.serve.metrics import SnapshotCollector, make_registry
+from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.metrics.render import render_metrics
+from disksla.state.pipeline import Snapshot
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 
@@ -32,8 +46,12 @@ log = logging.getLogger("disksla.serve")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
+    parser.add_argument(
+        "--once", action="store_true", help="sample for a short time, print the metrics, and end"
+    )
+    add_duration(parser, "2s", "with --once: duration of sampling (default: %(default)s)")
     add_config_file(parser)
-    add_paths(parser)
+    add_web_config_file(parser)
     parser.add_argument(
         "--web.listen-address",
         dest="listen",
@@ -62,7 +80,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="path of the metrics (default: %(default)s)",
     )
-    add_web_config_file(parser)
     parser.add_argument(
         "--web.max-requests",
         dest="max_requests",
@@ -72,12 +89,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="maximum number of concurrent scrapes, 0 for no limit (default: %(default)s)",
     )
     parser.add_argument(
+        "--web.host",
+        dest="hosts",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name by which browsers may open the pages where there is neither TLS nor a"
+        " password, beside IP addresses and the names that the machine has itself; repeatable",
+    )
+    parser.add_argument(
         "--web.no-reload",
         dest="may_reload",
         action="store_false",
         help="refuse POST /-/reload; SIGHUP (systemctl reload) still reloads the configuration",
     )
     add_log_options(parser)
+    add_paths(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -86,6 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
     Signals are blocked in all threads, and this thread waits for them one at a time, so that no
     signal interrupts a system call.
     """
+    if arguments.once:
+        return _print_once(arguments)
     set_up_logging(arguments.log_level, arguments.log_format)
     telemetry_path = arguments.telemetry_path
     if not telemetry_path.startswith("/") or telemetry_path == "/":
@@ -93,7 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"--web.telemetry-path: found '{telemetry_path}'; expected a path such as /metrics"
         )
     listen = _listen_places(arguments)
-    access = AccessControl(arguments.web_config_file)
+    names = names_of_machine() | {host.lower() for host in arguments.hosts}
+    access = AccessControl(arguments.web_config_file, names)
     web = WebOptions(
         listen=listen,
         telemetry_path=telemetry_path,
@@ -115,6 +145,19 @@ def run(arguments: argparse.Namespace) -> int:
         log.info("stopping")
     finally:
         daemon.stop()
+    return 0
+
+
+def _print_once(arguments: argparse.Namespace) -> int:
+    """Sample for a while, then print the metrics in the text format."""
+    sampler = prepare_sampler(arguments)
+    with with_ebs_readings(sampler):
+        sampler.run_for(arguments.duration_s)
+    collector = SnapshotCollector(lambda: Snapshot(sampler.state), read_build_info)
+    registry = make_registry(collector)
+    ProcessCollector(registry=registry)
+    sys.stdout.buffer.write(render_metrics(registry).body)
+    sys.stdout.buffer.flush()
     return 0
 
 

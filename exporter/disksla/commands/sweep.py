@@ -1,4 +1,4 @@
-"""`disksla sweep`: measure the workload matrix of a disk."""
+"""`disksla sweep`: measure the workload matrix of a disk, or its medium with --identify."""
 
 import argparse
 import contextlib
@@ -15,30 +15,47 @@ from disksla.base.text import command_lines
 from disksla.base.units import format_size, parse_size_bytes
 from disksla.commands._context import add_context_arguments, add_device, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
-from disksla.commands._options import add_force, parse_option, parse_optional
+from disksla.commands._identify import identify_medium
+from disksla.commands._options import add_force, check_unused, parse_option, parse_optional
 from disksla.kernel.disks import Disk
 from disksla.measure.benchmark import SweepHeader, SweepPlan, SweepRow
-from disksla.measure.benchmark.sweep_html import sweep_html
 from disksla.measure.benchmark.sweep_journal import SweepJournal, mismatch
 from disksla.measure.benchmark.sweep_journal_file import SweepJournalFile, load_journal
 from disksla.measure.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, csv_of, row_of
-from disksla.measure.benchmark.sweep_text import announcement, document, print_table
+from disksla.measure.benchmark.sweep_page import announcement, document, sweep_html, sweep_page
 from disksla.measure.fio import FioError, FioJob, fio_arguments
 from disksla.measure.fio.job import SECTOR_BYTES
 from disksla.measure.fio.runner import Fio, find_fio
 from disksla.measure.fio.scratch_file import file_system_of, remove_leftovers, scratch_file
 from disksla.serve.metrics.build_info import read_build_info
+from disksla.tell.printed_page import print_parts
 
 _MAX_WORKERS = 256
 _GRACE_S = 30.0
 """Time after the end of a cell until fio is stopped: the disk has stalled."""
 _FILE_BYTES = "1GiB"
 _RUNTIME = duration("100ms", "1h", "10s")
+_OF_A_SWEEP = (
+    "--file", "--file-size", "--sizes", "--workers", "--resume", "--output", "--csv", "--html",
+    "--dry-run",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add DEVICE, the workloads to measure, and the files of results."""
-    add_device(parser)
+    source = parser.add_mutually_exclusive_group(required=True)
+    add_device(source, optional=True)
+    parser.add_argument(
+        "--identify",
+        action="store_true",
+        help="find out the medium of the disk by its latencies, in 20 seconds of reads",
+    )
+    source.add_argument(
+        "--table",
+        type=Path,
+        metavar="FILE",
+        help="with --identify: table that --csv wrote, instead of a disk",
+    )
     parser.add_argument(
         "--file",
         type=Path,
@@ -47,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for option, metavar, what in (
         ("--file-size", "SIZE", f"size of the scratch file (default: {_FILE_BYTES})"),
-        ("--runtime", "TIME", "duration of each cell (default: 10s)"),
+        ("--runtime", "TIME", "duration of each measurement (default: 10s; to identify, 3s)"),
         ("--sizes", "SIZE,...", "request sizes (default: 4KiB, 8KiB, ... 2MiB)"),
         ("--workers", "N,...", "numbers of workers (default: 1,16)"),
     ):
@@ -74,6 +91,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure the remaining cells of the matrix, then print all results."""
+    if arguments.identify:
+        check_unused(arguments, "--identify", _OF_A_SWEEP)
+        return identify_medium(arguments)
+    check_unused(arguments, "a sweep", ["--table"])
     host = read_context(arguments)
     disk = host.find_block_device(arguments.device)
     journal = load_journal(arguments.resume) if arguments.resume else None
@@ -245,14 +266,14 @@ def _target(header: SweepHeader) -> Iterator[str]:
 
 
 def _show(arguments: argparse.Namespace, header: SweepHeader, rows: tuple[SweepRow, ...]) -> None:
+    started = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(header.started_at_s))
     if arguments.json:
         print(to_json(document(header, rows)))
     else:
-        print_table(header, rows)
+        print_parts(sweep_page(header, rows, started))
     if arguments.csv:
         _write(arguments.csv, csv_of(rows))
     if arguments.html:
-        started = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(header.started_at_s))
         _write(arguments.html, sweep_html(header, rows, started))
 
 

@@ -18,8 +18,10 @@ from disksla.base.text import command_lines
 from disksla.base.units import format_duration
 from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
 from disksla.commands._interrupt import stop_on_signal
+from disksla.commands._latency import measure_latency
 from disksla.commands._options import (
     add_force,
+    check_unused,
     parse_option,
     parse_optional,
     parse_positive_size,
@@ -42,15 +44,31 @@ from disksla.measure.verification.suites import (
     within_machine,
 )
 from disksla.promise.catalogue import Assignment
-from disksla.promise.configuration import DiskEntry, DiskMatch, parse_disk_size
+from disksla.promise.configuration import PROBE_KINDS, DiskEntry, DiskMatch, parse_disk_size
 from disksla.promise.configuration.settings_file import with_terms_files
 
 _RUNTIME = duration("1s", "1d", "60s")
+_OF_A_TEST = (
+    "--suite", "--runtime", "--terms", "--size", "--file", "--write-to-raw-device",
+    "--destroy-data", "--file-size", "--wait-for-base", "--force", "--html",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add DEVICE, the options of the tests, and the reports."""
     add_device(parser)
+    parser.add_argument(
+        "--latency",
+        action="store_true",
+        help="measure the latency once instead, at a low rate, as a probe of the daemon does",
+    )
+    parser.add_argument(
+        "--kind",
+        choices=PROBE_KINDS,
+        default=PROBE_KINDS[0],
+        help="with --latency: kind of probe, with the settings of the configuration if it has such"
+        " a probe (default: %(default)s)",
+    )
     parser.add_argument(
         "--suite", choices=SUITES, help="test suite to run (default: the provider's)"
     )
@@ -106,6 +124,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Verify a disk. Return 0 if it passed, 1 if it failed, 2 without a valid result."""
+    if arguments.latency:
+        check_unused(arguments, "--latency", _OF_A_TEST)
+        return measure_latency(arguments)
+    check_unused(arguments, "a test without --latency", ["--kind"])
     check_report_files(arguments)
     host = read_context(arguments)
     disk = host.find_block_device(arguments.device)

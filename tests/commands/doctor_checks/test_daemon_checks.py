@@ -74,7 +74,10 @@ def test_version() -> None:
 def test_reload() -> None:
     found = result(daemon(sample("config_last_reload_successful", 0.0)), "daemon.configuration")
     assert found.status == "wrong"
-    assert found.fix == "disksla check-config disksla.yml && systemctl reload disksla-exporter"
+    assert (
+        found.fix
+        == "disksla check-config --config.file disksla.yml && systemctl reload disksla-exporter"
+    )
     changed = msgspec.structs.replace(HEALTHY.configuration, modified_timestamp_s=NOW_S + 60)
     found = result(machine(configuration=changed, now_s=NOW_S + 120), "daemon.configuration")
     assert found.status == "note"
@@ -84,7 +87,7 @@ def test_reload() -> None:
     without = ConfigurationFacts(None, HEALTHY.configuration.configuration)
     failed = daemon(sample("config_last_reload_successful", 0.0))
     facts = msgspec.structs.replace(failed, configuration=without)
-    assert "check-config FILE" in (result(facts, "daemon.configuration").fix or "")
+    assert "check-config --config.file FILE" in (result(facts, "daemon.configuration").fix or "")
     assert results(daemon(samples=(sample("build_info", version="1.0"),)), "daemon.conf") == []
 
 

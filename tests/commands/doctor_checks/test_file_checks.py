@@ -26,7 +26,7 @@ def test_each_line_of_a_problem_is_a_result() -> None:
     found = results(machine(configuration=facts), "configuration.file")
     assert [each.found for each in found] == ["/etc/x.yml:1: a", "/etc/x.yml:2: b"]
     assert {(each.status, each.fix) for each in found} == {
-        ("wrong", "disksla check-config /etc/x.yml")
+        ("wrong", "disksla check-config --config.file /etc/x.yml")
     }
     own_catalog = ConfigurationFacts(None, None, "/etc/disksla/catalog.d/x.yml:1: a")
     found = results(machine(configuration=own_catalog), "configuration.file")

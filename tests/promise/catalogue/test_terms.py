@@ -128,7 +128,7 @@ def test_catalog_error_names_close_ids() -> None:
 
 
 def test_catalog_error_names_command_without_close_id() -> None:
-    with pytest.raises(DiskslaError, match="see 'disksla catalog'"):
+    with pytest.raises(DiskslaError, match="see 'disksla limits'"):
         Catalog([make_terms()])["zzz"]
 
 

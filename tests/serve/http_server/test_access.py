@@ -1,14 +1,22 @@
 """Access control while the web configuration file and its certificates change."""
 
+import asyncio
 import logging
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from disksla.base.errors import DiskslaError
-from disksla.serve.http_server.access import AccessControl
+from disksla.serve.http_server.access import (
+    AccessControl,
+    RejectedError,
+    may_be_of_another_site,
+    names_of_machine,
+)
 from disksla.serve.http_server.config import RateLimit
+from disksla.serve.http_server.http_protocol import HttpConnection
 from support.log_events import events
 
 TLS = "tls_server_config: {cert_file: server.crt, key_file: server.key}\n"
@@ -200,3 +208,53 @@ def test_rate_limit_counts_until_it_changes() -> None:
     ]
     assert access.within_rate(RateLimit(interval_s=10.0, burst=3), 12.0)
     assert access.within_rate(RateLimit(), 12.0)
+
+
+BROWSER = "Accept-Language: de\r\n"
+
+
+def status_of(access: AccessControl, host: str, more: str) -> int:
+    """Return the status with which a request is rejected; 200 if it is admitted."""
+    http = HttpConnection()
+    http.receive(f"GET / HTTP/1.1\r\nHost: {host}\r\n{more}\r\n".encode())
+    try:
+        asyncio.run(access.admit(http, access.policy(), "127.0.0.1"))
+    except RejectedError as rejected:
+        return rejected.response.status
+    return 200
+
+
+@pytest.mark.parametrize(
+    ("host", "is_foreign"),
+    [
+        *(("evil.example:10056", True), ("evil.example.", True), ("127.0.0.1.evil.example", True)),
+        *(("127.0.0.1:10056", False), ("[::1]:10056", False), ("[2001:db8::1]", False)),
+        *(("localhost:10056", False), ("a.localhost", False), ("node-7:10056", False)),
+        *(("disksla.monitoring.svc", False), ("disksla.monitoring.svc.cluster.local", False)),
+        *(("ip-10-0-0-5.ec2.internal", False), ("DB1.corp.example:10056", False), ("", False)),
+    ],
+)
+def test_a_browser_may_use_names_that_no_other_site_can_have(host: str, is_foreign: bool) -> None:
+    names = {"db1.corp.example"}
+    assert may_be_of_another_site(host, names) is is_foreign
+    assert status_of(AccessControl(names=names), host, BROWSER) == (403 if is_foreign else 200)
+
+
+def test_names_matter_for_browsers_without_tls_and_passwords_only(web: Path) -> None:
+    """Prometheus comes by any name; no other site has the certificate or the password."""
+    assert status_of(AccessControl(names=()), "db1.example:10056", "Accept: text/plain\r\n") == 200
+    assert status_of(AccessControl(), "db1.example:10056", BROWSER) == 200
+    web.write_text(USERS)
+    assert status_of(AccessControl(web, names=()), "db1.example:10056", BROWSER) == 401
+    web.write_text(TLS)
+    assert status_of(AccessControl(web, names=()), "db1.example:10056", BROWSER) == 200
+
+
+def test_names_of_the_machine_are_those_that_its_files_have(tmp_path: Path) -> None:
+    own = os.uname().nodename.lower()
+    assert names_of_machine(tmp_path) == {own}
+    (tmp_path / "hosts").write_bytes(b"# a\n127.0.1.1 DB1.corp.example db1 # b.example\n\n\xff\n")
+    (tmp_path / "resolv.conf").write_text("nameserver 10.0.0.1\nsearch corp.example lan\n")
+    assert names_of_machine(tmp_path) == {
+        *(own, f"{own}.corp.example", f"{own}.lan", "db1.corp.example", "db1")
+    }

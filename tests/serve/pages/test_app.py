@@ -275,6 +275,17 @@ def test_no_page_in_a_browser_can_reload(origin: str) -> None:
     assert b"the request is of a web page" in body
 
 
+def test_an_encoded_path_has_its_page_and_cannot_reload() -> None:
+    """A proxy that denies POST /-/reload may not know that this is the same."""
+    reloads: list[None] = []
+    app = make_app(reload=lambda: reloads.append(None))
+    assert get(app, "/%2d/ready")[0] == 200
+    assert get(app, "/%2d/reload", "POST")[::2] == (
+        *(403, b"cannot reload: found an encoded path; expected /-/reload\n"),
+    )
+    assert not reloads
+
+
 def test_failed_reload_returns_the_reason(caplog: pytest.LogCaptureFixture) -> None:
     def fail() -> None:
         raise DiskslaError("disksla.yml: line 3: unknown key 'iosp'; expected iops \udcff")

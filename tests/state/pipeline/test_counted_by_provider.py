@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from disksla.base.units import KIB, MIB
 from disksla.clouds.ebs_statistics.reading import Reading
+from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.disk_state import DiskState
@@ -72,7 +73,7 @@ def without_count(ticks: list[Tick]) -> list[Tick]:
 
 
 def states(scenario: Scenario, ticks: list[Tick]) -> list[DiskState]:
-    state = State(scenario.settings(), CATALOG)
+    state = State(Configuration(scenario.settings(), CATALOG))
     found = []
     for tick in ticks:
         state = advance(state, tick)

@@ -10,8 +10,9 @@ import pytest
 from disksla.base.units import GIB, KIB, MIB, TIB
 from disksla.commands.replay import replay
 from disksla.promise.configuration.custom_terms import SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
-from disksla.state.pipeline.snapshot import DiskSnapshot, take_snapshot
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
+from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot
 from disksla.state.pipeline.tick import Tick
 from disksla.state.pipeline.window_records import window_records
 from disksla.tell.api.disks_document import credits_document
@@ -32,9 +33,7 @@ def with_terms(terms: str | SumTerms, size_bytes: int | None = None, **options: 
 
 
 def disk(client: NfsClient, name: str = NAME) -> DiskSnapshot:
-    return next(
-        each for each in take_snapshot(client.machine.state).disks if each.disk.name == name
-    )
+    return next(each for each in Snapshot(client.machine.state).disks if each.disk.name == name)
 
 
 def run(client: NfsClient, load: Load, seconds: float, read_every: int = 1) -> None:
@@ -69,7 +68,7 @@ def test_a_mount_is_a_disk_with_counters_rates_and_latency() -> None:
     assert found.counters.reads == 300
     assert found.counters.read_sectors == 300 * 128
     assert found.present.read_iops == pytest.approx(100, rel=0.01)
-    assert found.read_latency_s.total == pytest.approx(300 * 0.02, rel=0.02)
+    assert found.totals.read_latency.histogram.total == pytest.approx(300 * 0.02, rel=0.02)
     assert found.inflight == 2
     assert set(verdict_s(client)) == {"unproven"}
 
@@ -261,7 +260,7 @@ def test_a_mount_that_is_gone_comes_back() -> None:
     assert disk(client).inflight is None
     assert client.machine.state.sampler_stats.gaps["vanished"] == 1
     client.tick(disks=True)
-    assert take_snapshot(client.machine.state).disks == ()
+    assert Snapshot(client.machine.state).disks == ()
     client.exports.append(gone)
     client.tick(disks=True)
     run(client, paced("READ", 100, 4 * KIB), 1)
@@ -272,7 +271,7 @@ def test_a_mount_that_is_gone_comes_back() -> None:
 def test_bind_mounts_and_second_mounts_are_one_disk() -> None:
     client = NfsClient(Export(also_at=("/bind", "/again")))
     run(client, paced("READ", 100, 4 * KIB), 1)
-    (only,) = take_snapshot(client.machine.state).disks
+    (only,) = Snapshot(client.machine.state).disks
     assert only.counters is not None
     assert only.counters.reads == 100
     assert only.disk.mount_points == ("/again", "/bind", "/data")
@@ -479,7 +478,7 @@ def test_half_of_the_file_system_is_the_limit_of_one_client() -> None:
     found = disk(client)
     assert found.throttle is not None
     assert found.throttle.limit == "machine_bandwidth"
-    (group,) = take_snapshot(client.machine.state).groups
+    (group,) = Snapshot(client.machine.state).groups
     assert group.shared.title == f"one client of {NAME}"
     assert group.throttled_s["bandwidth"] >= 5
 
@@ -487,7 +486,7 @@ def test_half_of_the_file_system_is_the_limit_of_one_client() -> None:
 def test_reads_of_one_client_are_metered_by_a_third() -> None:
     client = NfsClient(Export(), settings=with_terms("aws.efs", 40 * TIB, mode="bursting"))
     run(client, paced("READ", 900, MIB, depth=16), 8)
-    (group,) = take_snapshot(client.machine.state).groups
+    (group,) = Snapshot(client.machine.state).groups
     assert group.present_load == pytest.approx(0.6, rel=0.02)
     assert set(verdict_s(client)) == {"unproven"}
 

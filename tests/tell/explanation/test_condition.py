@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.tell.explanation import SHOWN_WORDS
+from disksla.tell.explanation import SHOWN_TEXT
 from disksla.tell.explanation.condition import (
-    CONDITION_WORDS,
+    CONDITION_TEXT,
     CONDITIONS,
-    SHOWN_OF,
     Condition,
     PeriodSeconds,
     describe_condition,
@@ -106,7 +105,7 @@ def test_headline_separates_the_causes() -> None:
     }
     by_disk = {name: each.conditions() for name, each in disks.items()}
     assert headline(by_disk, "PERIOD") == (
-        "6 of 7 disks had a problem in PERIOD. The disk: stalled, no request completes (loop6)."
+        "6 of 7 disks had a problem in PERIOD. The disk: hung, no request completes (loop6)."
         " The disk: gives less than promised (loop3). The disk: slow (loop1). The machine:"
         " throttled at its limit (loop4). You: throttled at the limit you bought (loop0, loop5)."
     )
@@ -134,9 +133,9 @@ def test_words_are_those_of_the_dashboards() -> None:
         re.findall(r"color: '[a-z-]+', text: '(.+?)' }", (GRAFANA / file).read_text())
         for file in ("state.libsonnet", "dashboards/lib.libsonnet")
     )
-    assert states == [CONDITION_WORDS[each] for each in CONDITIONS]
-    assert panels[: len(VERDICTS)] == [SHOWN_WORDS[each] for each in VERDICTS]
+    assert states == [CONDITION_TEXT[each].words for each in CONDITIONS]
+    assert panels[: len(VERDICTS)] == [SHOWN_TEXT[each].words for each in VERDICTS]
 
 
 def test_each_condition_has_a_colour() -> None:
-    assert SHOWN_OF.keys() == set(CONDITIONS)
+    assert CONDITION_TEXT.keys() == set(CONDITIONS)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.tell.api.disks_document import DisksDocument, MachineLimitDocument
-from disksla.tell.explanation import SHOWN_WORDS
+from disksla.tell.explanation import SHOWN_TEXT
 from disksla.tell.top import Look, block, in_ascii
 from disksla.tell.top.line import Line, cells
 from disksla.tell.top.order import SORT_KEYS, SortKey, listed
@@ -217,7 +217,7 @@ def test_screens(golden: Callable[[Path, str], None]) -> None:
     found = {name: "\n".join(shown(*case)).rstrip() for name, case in cases.items()}
     found["block of text"] = block(two, 120, PLAIN)
     assert all(text.isascii() for name, text in found.items() if "ASCII" in name)
-    assert all(each in found["help"] for each in SHOWN_WORDS.values())
+    assert all(each.words in found["help"] for each in SHOWN_TEXT.values())
     assert place_of(document(), View(is_help=True), Size(100, 60), LOOK).longest == 0
     assert place_of(None, View(), USUAL, LOOK).names == ()
     text = "".join(f"# {name}\n{text}\n\n" for name, text in found.items())

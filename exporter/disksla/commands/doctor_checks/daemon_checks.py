@@ -117,7 +117,7 @@ def _configuration(machine: MachineFacts) -> Iterator[CheckResult]:
         yield check.wrong(
             "the last reload failed; the previous configuration stays in force",
             expected="a successful reload",
-            fix=f"disksla check-config {path} && systemctl reload disksla-exporter",
+            fix=f"disksla check-config --config.file {path} && systemctl reload disksla-exporter",
         )
         return
     at = daemon.values("disksla_config_last_reload_success_timestamp_seconds")

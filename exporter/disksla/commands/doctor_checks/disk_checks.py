@@ -50,6 +50,12 @@ def monitored_disks(machine: MachineFacts) -> list[Disk]:
     return [disk for disk in machine.disks if is_monitored(disk, settings)]
 
 
+def terms_of_daemon(machine: MachineFacts) -> Mapping[str, str]:
+    """Return the terms of the disks that the daemon monitors; none if it does not say."""
+    found = machine.daemon.values("disksla_disk_info")
+    return {each.labels["device"]: each.labels.get("terms", "") for each in found}
+
+
 def detect_command(machine: MachineFacts) -> str:
     """Return the command that asks the provider again."""
     if machine.detect_unit is not None:
@@ -85,7 +91,17 @@ def check_disks(machine: MachineFacts) -> Iterator[CheckResult]:
 
 
 def _monitored(machine: MachineFacts, configuration: Configuration) -> Iterator[CheckResult]:
-    names = list(assignments_of(machine))
+    names, said = list(assignments_of(machine)), terms_of_daemon(machine)
+    if said:
+        yield Check("disks.monitored").ok(f"the daemon monitors {', '.join(said)}")
+        if set(said) != set(names):
+            by_files = ", ".join(names) or "no disk"
+            yield Check("disks.monitored").note(
+                f"by {machine.configuration.path or 'the defaults'}, it would be {by_files}",
+                expected="the files that the daemon was started with",
+                fix="disksla doctor --config.file FILE   # or reload the daemon, if they changed",
+            )
+        return
     if names:
         yield Check("disks.monitored").ok(f"monitored: {', '.join(names)}")
         return
@@ -97,20 +113,24 @@ def _monitored(machine: MachineFacts, configuration: Configuration) -> Iterator[
         yield Check("disks.monitored").wrong(
             f"no disk is monitored; `discovery` excludes {', '.join(excluded)}",
             expected="at least one monitored disk",
-            fix="change `discovery` in the configuration; disksla discover has the reasons",
+            fix="change `discovery` in the configuration; disksla disks has the reasons",
         )
     else:
         yield Check("disks.monitored").note(
             f"no disk is monitored; none of {len(reasons)} block devices is a whole disk",
             expected="at least one monitored disk",
-            fix="disksla discover",
+            fix="disksla disks",
         )
 
 
 def _disks(machine: MachineFacts, configuration: Configuration) -> Iterator[CheckResult]:
-    assignments = assignments_of(machine)
+    assignments, said = assignments_of(machine), terms_of_daemon(machine)
     for disk in machine.disks:
-        if disk.name in assignments:
+        assignment = assignments.get(disk.name)
+        terms = said.get(disk.name) if said else assignment and assignment.terms
+        if terms is not None and (assignment is None or assignment.terms != terms):
+            yield Check("disks.terms", disk.name).ok(f"{terms}, as the daemon says")
+        elif assignment is not None and terms is not None:
             yield from _age(machine, disk, assignments[disk.name])
             yield _terms(machine, disk, assignments[disk.name])
             yield from _size(machine, configuration, disk)
@@ -139,7 +159,7 @@ def _terms(machine: MachineFacts, disk: Disk, assignment: Assignment) -> CheckRe
         return check.note(
             f"{assignment.title}; nothing says what it was sold as; there are no limits",
             expected="an entry of the configuration or of terms.d",
-            fix=f"disks: [{{match: {{{_key(disk)}}}, terms: TYPE}}]   # disksla catalog",
+            fix=f"disks: [{{match: {{{_key(disk)}}}, terms: TYPE}}]   # disksla limits",
         )
     if assignment.problem is not None:
         return check.wrong(
@@ -205,7 +225,7 @@ def _unused(machine: MachineFacts, configuration: Configuration) -> Iterator[Che
             yield Check("disks.entries", entry.place).wrong(
                 f"{text}, and nothing says what {without} is",
                 expected="a `match` that fits a disk",
-                fix="correct `match`; disksla discover has serial numbers and volumes",
+                fix="correct `match`; disksla disks has serial numbers and volumes",
             )
         else:
             yield Check("disks.entries", entry.place).note(
@@ -217,7 +237,7 @@ def _unused_fix(entry: UnusedEntry) -> str:
     if entry.reason == "shadowed":
         return "remove it, or move it up"
     if entry.source in {"api", "metadata"}:
-        return "disksla discover   # is this volume attached, and to this machine?"
+        return "disksla disks   # is this volume attached, and to this machine?"
     return "remove it, if the disk will not be attached again"
 
 

@@ -1,4 +1,4 @@
-"""Benchmarks at full speed: the workload matrix of a disk (`sweep`), its medium (`identify`)."""
+"""Benchmarks at full speed: the workload matrix of a disk (`sweep`), and its medium."""
 
 from disksla.measure.benchmark.identify import IdentifiedMedium, identify
 from disksla.measure.benchmark.identify_evidence import Evidence

@@ -16,8 +16,8 @@ VERIFY_MAX_OTHER_LOAD = 0.01
 """Load by other programs above which an acceptance test is not valid: a third of the usual
 tolerance, so that it cannot decide a verdict."""
 BENCHMARK_MAX_UTILIZATION = 0.1
-"""Utilization from which `sweep` and `identify` refuse to start. They run at full speed, also on
-disks without limits, so any other use of the disk slows down both."""
+"""Utilization from which `sweep` refuses to start, also with --identify. It runs at full speed,
+also on disks without limits, so any other use of the disk slows down both."""
 
 
 class Activity(NamedTuple):

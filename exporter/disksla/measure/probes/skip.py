@@ -1,6 +1,6 @@
 """Reasons to skip a probe: the disk is busy, throttled, low on credits, or cannot be measured."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -10,6 +10,7 @@ from disksla.measure.fio import PROBE_MAX_QUEUE_DEPTH, activity_between
 from disksla.measure.probes.probe_plan import MOST_SHARE, ProbePlan
 from disksla.promise.configuration import ProbeEntry
 from disksla.state.pipeline import DiskSnapshot, Skip
+from disksla.tell.explanation import SHOWN_TEXT
 from disksla.verdict.credits import CreditLevel
 from disksla.verdict.throttling import VERDICTS
 
@@ -19,11 +20,9 @@ OBSERVATION_TICKS = 3
 MIN_SAMPLED_SHARE = 0.5
 """Share of that time that must have a verdict."""
 
-_BLOCKING_VERDICTS: Mapping[Literal["stalled", "throttled", "below"], str] = {
-    "stalled": "requests were in flight and none completed",
-    "throttled": "the disk was throttled",
-    "below": "the disk gave less than promised",
-}
+_BLOCKING_VERDICTS: tuple[Literal["stalled", "throttled", "below"], ...] = (
+    "stalled", "throttled", "below",
+)  # fmt: skip
 
 
 class SnapshotPair(msgspec.Struct, frozen=True):
@@ -68,9 +67,10 @@ def _reasons(
     sampled_s = sum(seconds.values())
     if sampled_s < MIN_SAMPLED_SHARE * elapsed_s:
         yield Skip("not_sampled", f"only {_part(sampled_s, elapsed_s)} were sampled")
-    for reason, message in _BLOCKING_VERDICTS.items():
+    for reason in _BLOCKING_VERDICTS:
         if seconds[reason] > 0:
-            yield Skip(reason, f"{message} for {_part(seconds[reason], elapsed_s)}")
+            did = SHOWN_TEXT[reason].did
+            yield Skip(reason, f"the disk {did} for {_part(seconds[reason], elapsed_s)}")
     yield from _busy(plan.entry, before, now, elapsed_s)
     yield from _low_credits(plan.entry, now.credits)
     if not plan.rate_iops:

@@ -296,7 +296,7 @@ class Catalog:
         if name not in self._by_name:
             matches = difflib.get_close_matches(name, self._by_name, cutoff=0.5)
             close = dict.fromkeys(self._by_name[match].id for match in matches)
-            hint = f"did you mean {' or '.join(close)}?" if close else "see 'disksla catalog'"
+            hint = f"did you mean {' or '.join(close)}?" if close else "see 'disksla limits'"
             raise DiskslaError(f"unknown terms '{name}'; {hint}")
         return self._by_name[name]
 

@@ -7,9 +7,10 @@ open the port. Removing either takes a restart.
 """
 
 import logging
+import os
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,7 +42,55 @@ from disksla.serve.http_server.waiting import KnownClients
 _LOG = logging.getLogger("disksla.web")
 
 _BAD_WEB_CONFIG = Reply(b"Invalid web configuration; see the log of disksla.\n", 500)
+_FOREIGN_HOST = Reply(
+    b"Cannot answer: the name in the address of this page is none of this machine, and may be that"
+    b" of another site (DNS rebinding); use an IP address, or start disksla with"
+    b" --web.host NAME.\n",
+    403,
+)
 _UNAUTHENTICATED = Reply(b"", 401, (*PLAIN_TEXT, ("WWW-Authenticate", 'Basic realm="disksla"')))
+
+
+_LOCAL_SUFFIXES = (".internal", ".local", ".localhost", ".svc")
+"""Of names that nobody can register; Kubernetes has .svc, and .cluster.local."""
+_LARGEST_BYTES = 64 * 1024
+
+
+def names_of_machine(etc: Path = Path("/etc")) -> frozenset[str]:
+    """Return the names that this machine has without asking a server, in lower case.
+
+    These are its host name, alone and with the domains of resolv.conf, and those of /etc/hosts.
+    """
+    words: dict[str, list[list[str]]] = {}
+    for name in ("hosts", "resolv.conf"):
+        try:
+            with (etc / name).open("rb") as file:
+                text = file.read(_LARGEST_BYTES).decode(errors="replace").lower()
+        except OSError:
+            text = ""
+        words[name] = [line.partition("#")[0].split() for line in text.splitlines()]
+    own = os.uname().nodename.lower()
+    domains = {
+        domain
+        for key, *rest in filter(None, words["resolv.conf"])
+        if key in {"domain", "search"}
+        for domain in rest
+    }
+    known = {name for _, *names in filter(None, words["hosts"]) for name in names}
+    return frozenset({own, *known, *(f"{own}.{domain}" for domain in domains)})
+
+
+def may_be_of_another_site(host: str, names: Collection[str]) -> bool:
+    """Return whether a header Host has a name that anyone can register, and none of `names`.
+
+    A page of a site whose name leads to this machine could read all pages. An IP address is no
+    such name, and neither is one without a domain.
+    """
+    name = host.lower().rpartition(":")[0] if ":" in host else host.lower()
+    name = name.removesuffix(".")
+    is_address = name.startswith("[") or name.replace(".", "").isdecimal()
+    is_local = "." not in name or name.endswith(_LOCAL_SUFFIXES)
+    return not (is_address or is_local or name in names)
 
 
 class RejectedError(DiskslaError):
@@ -72,14 +121,18 @@ class AccessPolicy(NamedTuple):
 class AccessControl:
     """Keeps the policy up to date; without a web configuration file, access is unrestricted."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        """Read the file. Raise DiskslaError, naming all problems, if it is invalid."""
+    def __init__(self, path: Path | None = None, names: Collection[str] | None = None) -> None:
+        """Read the file. Raise DiskslaError, naming all problems, if it is invalid.
+
+        `names` are those of the machine, by which browsers may ask; None for any name.
+        """
         self.known = KnownClients()
         """Those that were admitted, and answered."""
         self.passwords = BasicAuth(known=self.known)
         self.errors = 0
         self.problem: str | None = None
         self._path = path
+        self._names = names
         self._file: WebFile | None = None
         self._policy = AccessPolicy()
         self._context_source: tuple[TlsServer, CertificateFiles | None] | None = None
@@ -127,7 +180,19 @@ class AccessControl:
             raise RejectedError(Reply(b"", error.status)) from error
         if policy.config.users:
             await self._authenticate(request, policy.config.users, client)
+        elif policy.context is None and self._is_of_another_site(request):
+            raise RejectedError(_FOREIGN_HOST)
         return request
+
+    def _is_of_another_site(self, request: RequestHead) -> bool:
+        """Return whether a page of another site may have sent a request, by a browser.
+
+        All browsers send Accept-Language, and no page can take it away; Prometheus and others that
+        come by any name of the machine do not. With TLS, another site has no certificate.
+        """
+        is_browser = "accept-language" in request.headers
+        host = request.headers.get("host", "")
+        return is_browser and self._names is not None and may_be_of_another_site(host, self._names)
 
     async def _authenticate(
         self, request: RequestHead, users: Mapping[str, bytes], client: str

@@ -28,6 +28,7 @@ _ABSOLUTE_FORM = re.compile(
     r"https?://(?:\[[0-9A-Fa-f:.]+\]|[\w.~%-]+)(?::\d*)?(?P<rest>[/?].*)?", re.IGNORECASE
 )
 """A target with scheme and authority, as a proxy or a health check may send it."""
+_ENCODED = re.compile(r"%(?!2[Ff])([0-9A-Fa-f]{2})")
 _QUALITY = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
 _REASONS = {
     200: "OK",
@@ -51,10 +52,12 @@ class RequestHead(msgspec.Struct, frozen=True):
 
     method: str
     path: str
-    """Percent-decoded, as Latin-1, except %2F, which does not separate parts of a path."""
+    """Percent-decoded once, as Latin-1, except %2F, which does not separate parts of a path."""
     query: str = ""
     headers: Mapping[str, str] = {}
     """By lower-case name, as Latin-1; the values of a repeated header are joined by commas."""
+    was_encoded: bool = False
+    """Whether the path was another text before, which a proxy may have compared with a rule."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -174,22 +177,20 @@ def _parse(head: bytes) -> h11.Request:
 
 
 def _to_request(parsed: h11.Request) -> RequestHead:
-    """Convert a parsed request. Raise BadRequestError if it is not supported.
-
-    The path stays as it is: no page has one with encoded characters, and a proxy may compare it
-    with a rule as it is.
-    """
+    """Convert a parsed request. Raise BadRequestError if it is not supported."""
     if parsed.http_version not in _VERSIONS:
         raise BadRequestError(505)
     target = _origin_form(parsed.target.decode("ascii"))
     if not target.startswith("/") or "#" in target or parsed.method == b"CONNECT":
         raise BadRequestError(400)
-    path, _, query = target.partition("?")
+    encoded, _, query = target.partition("?")
+    path = _ENCODED.sub(lambda found: chr(int(found[1], 16)), encoded)
     headers: dict[str, str] = {}
     for raw_name, raw_value in parsed.headers:
         name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return RequestHead(parsed.method.decode("ascii"), path, query, headers)
+    method = parsed.method.decode("ascii")
+    return RequestHead(method, path, query, headers, was_encoded=path != encoded)
 
 
 def _origin_form(target: str) -> str:

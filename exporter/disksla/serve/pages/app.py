@@ -235,13 +235,16 @@ class App:
     def _post_reload(self, request: RequestHead) -> Reply:
         """Reload, unless it is switched off, or a page of any site in a browser asks for it.
 
-        Browsers send Origin with each POST. The host is not compared: it may be any name of this
-        machine, and where a name of the attacker leads to it, Origin is there too.
+        Browsers send Origin with each POST. A proxy that keeps clients from this path may compare
+        it as it is sent.
         """
         if self._controls.reload is None:
             return Reply(b"cannot reload: it is switched off; send SIGHUP\n", HTTPStatus.FORBIDDEN)
         if "origin" in request.headers:
             refusal = b"cannot reload: the request is of a web page; send it without Origin\n"
+            return Reply(refusal, HTTPStatus.FORBIDDEN)
+        if request.was_encoded:
+            refusal = b"cannot reload: found an encoded path; expected /-/reload\n"
             return Reply(refusal, HTTPStatus.FORBIDDEN)
         try:
             self._controls.reload()

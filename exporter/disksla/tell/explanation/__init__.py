@@ -1,15 +1,14 @@
 """What a person reads of a disk, as words and sentences.
 
-- `condition`: who or what makes requests wait, in the words that a person reads first.
-- `shown`: what strips and charts show, in words and colours.
+- `words`: the words and colours of conditions, strips and charts.
+- `condition`: who or what makes requests wait, which a person reads first.
 - `summary`: the history of a disk by verdict and limit.
+- `next_step`: what to do about it.
 - `sentences`: the answer to "is it me or the disk?"; `who`: who used it.
 - `past`: the history of the daemon, as pages and documents show it.
 """
 
 from disksla.tell.explanation.condition import (
-    SHOWN_OF,
-    Condition,
     ConditionSeconds,
     PeriodSeconds,
     describe_condition,
@@ -19,6 +18,7 @@ from disksla.tell.explanation.condition import (
     shown_load,
     watched_period,
 )
+from disksla.tell.explanation.next_step import without_terms
 from disksla.tell.explanation.past import RECENT_S, HistoryView, seconds_of
 from disksla.tell.explanation.rates_text import describe_rates, read_and_write
 from disksla.tell.explanation.sentences import (
@@ -27,13 +27,14 @@ from disksla.tell.explanation.sentences import (
     explain,
     explain_writes,
 )
-from disksla.tell.explanation.shown import (
+from disksla.tell.explanation.who import ConsumerShare
+from disksla.tell.explanation.words import (
+    CONDITION_TEXT,
     PROBLEMS,
     SHOWN,
-    SHOWN_WORDS,
-    VERDICT_COLOURS,
+    SHOWN_TEXT,
     VERDICT_STYLE,
+    Condition,
     Shown,
     shown_seconds,
 )
-from disksla.tell.explanation.who import ConsumerShare

@@ -1,43 +1,20 @@
 """What a person reads of a disk first: who or what makes requests wait, in Grafana's words."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from disksla.base.units import format_count, format_percent
 from disksla.tell.explanation.rates_text import seconds_text
-from disksla.tell.explanation.shown import Shown, shown_seconds
+from disksla.tell.explanation.words import (
+    CONDITION_TEXT,
+    CONDITIONS,
+    Condition,
+    Shown,
+    shown_seconds,
+)
 from disksla.verdict.credits import CreditLevel
 from disksla.verdict.throttling import OF_MACHINE, LimitKind, Verdict
 
-Condition = Literal[
-    "idle", "ok", "unknown_limit", "your_limit", "no_credits", "machine_limit",
-    "slow", "below", "stalled",
-]  # fmt: skip
-CONDITIONS: tuple[Condition, ...] = get_args(Condition)
-"""The worst last."""
-CONDITION_WORDS: Mapping[Condition, str] = {
-    "idle": "Idle",
-    "ok": "OK",
-    "unknown_limit": "Throttled at an unknown limit",
-    "your_limit": "You: throttled at the limit you bought",
-    "no_credits": "You: out of credits, throttled at the baseline",
-    "machine_limit": "The machine: throttled at its limit",
-    "slow": "The disk: slow",
-    "below": "The disk: gives less than promised",
-    "stalled": "The disk: stalled, no request completes",
-}
-SHOWN_OF: Mapping[Condition, Shown] = {
-    "idle": "idle",
-    "ok": "unproven",
-    "unknown_limit": "throttled",
-    "your_limit": "throttled",
-    "no_credits": "throttled",
-    "machine_limit": "throttled",
-    "slow": "slow",
-    "below": "below",
-    "stalled": "stalled",
-}
-"""The colour of each."""
 LEAST_SHARE = 0.01
 """What holds for a smaller share of a period is not said."""
 _LEAST_S = 0.1
@@ -51,6 +28,8 @@ _MOST_FULL = 1.1
 _FIVE_MINUTES_S = 290.0
 """At least: the verdicts on the last seconds may be missing."""
 _MAX_NAMED = 8
+_PROBLEMS = tuple(reversed(CONDITIONS[CONDITIONS.index("unknown_limit") :]))
+"""The worst first."""
 
 ConditionSeconds = Mapping[Condition, float]
 
@@ -117,9 +96,10 @@ def describe_condition(condition: Condition | None, load_ratio: float | None) ->
     """Return the words; of a disk that is OK, with the load, if it is known."""
     if condition is None:
         return "Not known yet"
+    words = CONDITION_TEXT[condition].words
     if condition != "ok" or load_ratio is None:
-        return CONDITION_WORDS[condition]
-    return f"{CONDITION_WORDS[condition]}, {describe_load(load_ratio, 'the limit')}"
+        return words
+    return f"{words}, {describe_load(load_ratio, 'the limit')}"
 
 
 def describe_load(load_ratio: float, limit: str) -> str:
@@ -146,24 +126,30 @@ def watched_period(disks: Iterable[ConditionSeconds]) -> str:
 
 def headline(disks: Mapping[str, ConditionSeconds], period: str) -> str:
     """Return which disks had which problem in a period, the worst problems first."""
+    problems = {name: problems_of(each) for name, each in disks.items()}
     by_problem = {
         problem: names
-        for problem in reversed(CONDITIONS[CONDITIONS.index("unknown_limit") :])
-        if (names := [name for name, each in disks.items() if _has(each, problem)])
+        for problem in _PROBLEMS
+        if (names := [name for name, each in problems.items() if problem in each])
     }
     if not by_problem:
         return f"No problem was seen in {period}."
     number = len(set().union(*by_problem.values()))
     of_disks = f"{number} of {len(disks)} disks had" if len(disks) > 1 else "The disk had"
-    causes = [f"{CONDITION_WORDS[each]} ({_named(names)})." for each, names in by_problem.items()]
+    causes = [
+        f"{CONDITION_TEXT[each].words} ({_named(names)})." for each, names in by_problem.items()
+    ]
     return " ".join([f"{of_disks} a problem in {period}.", *causes])
 
 
-def _has(seconds: ConditionSeconds, problem: Condition) -> bool:
-    """Return whether a disk had a problem long enough; a stall is never too short."""
-    return is_said(seconds[problem], sum(seconds.values())) or (
-        problem == "stalled" and seconds[problem] > 0
-    )
+def problems_of(seconds: ConditionSeconds) -> list[Condition]:
+    """Return the problems that lasted long enough, the worst first; to hang is never too short."""
+    whole_s = sum(seconds.values())
+    return [
+        problem
+        for problem in _PROBLEMS
+        if is_said(seconds[problem], whole_s) or (problem == "stalled" and seconds[problem] > 0)
+    ]
 
 
 def _named(names: Sequence[str]) -> str:

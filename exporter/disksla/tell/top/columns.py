@@ -1,11 +1,11 @@
 """The table of all disks: which columns it has at which width, and their cells."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from disksla.base.units import MIB, format_duration
 from disksla.tell.api import LiveDiskDocument
-from disksla.tell.explanation import Condition, shown_load
+from disksla.tell.explanation import CONDITION_TEXT, shown_load
 from disksla.tell.top.line import Line, Span, Style, cells, clean, fit
 from disksla.tell.top.look import Look, strip
 from disksla.tell.top.order import bytes_per_second, most_limited, names_of_use, problem_now
@@ -22,19 +22,6 @@ _MOST_MOUNTED = 32
 _MOST_WHO = 32
 _MOST_MOUNTED_NARROW = 20
 _STATE = "state"
-_STATES: Mapping[Condition | None, str] = {
-    None: "-",
-    "idle": "idle",
-    "ok": "OK",
-    "unknown_limit": "unknown limit",
-    "your_limit": "You: limit",
-    "no_credits": "You: credits",
-    "machine_limit": "Machine: limit",
-    "slow": "Disk: slow",
-    "below": "Disk: less",
-    "stalled": "Disk: stalled",
-}
-"""Words of the conditions that fit into a column."""
 
 
 class Column(NamedTuple):
@@ -117,8 +104,8 @@ def _columns(disks: Sequence[LiveDiskDocument], *, is_wide: bool) -> list[Column
             )
         )
     columns += [
-        Column(_STATE, max(map(len, _STATES.values())), 1,
-               lambda disk: _STATES[disk.condition], is_number=False),
+        Column(_STATE, max(len(each.short) for each in CONDITION_TEXT.values()), 1,
+               _state, is_number=False),
         _rate("r/s", 4, lambda disk: disk.present.read_iops),
         _rate("w/s", 4, lambda disk: disk.present.write_iops),
     ]  # fmt: skip
@@ -137,6 +124,10 @@ def _columns(disks: Sequence[LiveDiskDocument], *, is_wide: bool) -> list[Column
     if any(disk.credits for disk in disks):
         columns += [Column("credits", 7, 6, _credits), Column("empty in", 8, 8, _empty_in)]
     return columns
+
+
+def _state(disk: LiveDiskDocument) -> str:
+    return "-" if disk.condition is None else CONDITION_TEXT[disk.condition].short
 
 
 def _rate(title: str, rank: int, value: Callable[[LiveDiskDocument], float | None]) -> Column:

@@ -6,7 +6,7 @@ from disksla.base.units import format_bandwidth, format_count, format_duration, 
 from disksla.tell.api import LiveDiskDocument
 from disksla.tell.explanation import (
     SHOWN,
-    SHOWN_WORDS,
+    SHOWN_TEXT,
     describe_condition,
     describe_load,
     describe_rates,
@@ -100,7 +100,8 @@ def _shared(read: float | None, write: float | None) -> float | None:
 def _key(look: Look) -> Line:
     """Return what the characters of a strip mean."""
     parts = [
-        (Span(look.glyphs[each], each), Span(f" {SHOWN_WORDS[each]} ", "soft")) for each in SHOWN
+        (Span(look.glyphs[each], each), Span(f" {SHOWN_TEXT[each].words} ", "soft"))
+        for each in SHOWN
     ]
     return tuple(span for part in parts for span in part)
 

@@ -1,6 +1,6 @@
 """The help: keys, columns and verdicts."""
 
-from disksla.tell.explanation import SHOWN, SHOWN_WORDS, Shown
+from disksla.tell.explanation import CONDITION_TEXT, SHOWN, SHOWN_TEXT
 from disksla.tell.top.line import Line, Span, fit, wrap
 from disksla.tell.top.look import Look
 
@@ -26,24 +26,7 @@ _COLUMNS = (
     ("last 60 s", "the worst verdicts of the last minute, the present on the right"),
     ("trouble", "seconds with a problem: in the last minute, then in five"),
 )
-_STATES = (
-    ("You: limit", "throttled at the limit you bought"),
-    ("You: credits", "burst credits are used up, and it is throttled at the baseline"),
-    ("Machine: limit", "throttled at a limit of the machine; a larger disk does not help"),
-    ("unknown limit", "throttled at a limit that the terms do not explain"),
-    ("Disk: slow", "requests take longer than promised, or far longer than usual"),
-    ("Disk: less", "the disk gives less than promised"),
-    ("Disk: stalled", "requests are in flight and none completes"),
-)
-_SHOWN: dict[Shown, str] = {
-    "idle": "no request",
-    "unproven": "the load asks for less than the limit and is served",
-    "met": "the disk gives what was promised, or more",
-    "slow": "requests took longer than promised, or far longer than usual",
-    "throttled": "a limiter makes requests wait",
-    "below": "requests wait, no limit explains it, and the disk gives less than promised",
-    "stalled": "requests are in flight and none completes",
-}
+_STATES = tuple((each.short, each.meaning) for each in CONDITION_TEXT.values())
 _LABEL = 22
 
 
@@ -58,8 +41,8 @@ def help_lines(look: Look, width: int) -> list[Line]:
     lines += [(Span("Strips", "heading"),)]
     for shown in SHOWN:
         glyph = Span(look.glyphs[shown], shown)
-        words = Span(fit(f" {SHOWN_WORDS[shown]}", _LABEL - 1), "strong")
-        lines += _entry((glyph, words), _SHOWN[shown], width)
+        words = Span(fit(f" {SHOWN_TEXT[shown].words}", _LABEL - 1), "strong")
+        lines += _entry((glyph, words), SHOWN_TEXT[shown].meaning, width)
     return lines
 
 

@@ -7,29 +7,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from disksla.tell.api import DisksDocument
-from disksla.tell.explanation import SHOWN, Shown
+from disksla.tell.explanation import SHOWN, SHOWN_TEXT, Shown
 from disksla.tell.top.line import Span
 
-LETTERS: Mapping[Shown, str] = {
-    "idle": ".",
-    "unproven": "-",
-    "met": "+",
-    "slow": "L",
-    "throttled": "T",
-    "below": "B",
-    "stalled": "S",
-}
-"""Where there are no blocks, or no colours."""
-BLOCKS: Mapping[Shown, str] = {
-    "idle": "▁",
-    "unproven": "▂",
-    "met": "▃",
-    "slow": "▄",
-    "throttled": "▅",
-    "below": "▆",
-    "stalled": "█",
-}
-"""The worse the verdict, the higher."""
+LETTERS: Mapping[Shown, str] = {shown: text.letter for shown, text in SHOWN_TEXT.items()}
+BLOCKS: Mapping[Shown, str] = {shown: text.block for shown, text in SHOWN_TEXT.items()}
 _UNKNOWN = " "
 _CURVE = "▁▂▃▄▅▆▇█"
 _ASCII_CURVE = "_.:-=+*#"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from disksla.tell.api import LiveDiskDocument
-from disksla.tell.explanation import PROBLEMS, SHOWN_OF, Shown
+from disksla.tell.explanation import CONDITION_TEXT, PROBLEMS, Shown
 from disksla.verdict.throttling import LimitKind
 
 SortKey = Literal["trouble", "name", "iops", "throughput", "await", "load"]
@@ -32,7 +32,7 @@ def bytes_per_second(disk: LiveDiskDocument) -> float:
 
 def problem_now(disk: LiveDiskDocument) -> Shown | None:
     """Return the problem that a disk has now, as it is coloured; None without one."""
-    shown = None if disk.condition is None else SHOWN_OF[disk.condition]
+    shown = None if disk.condition is None else CONDITION_TEXT[disk.condition].shown
     return shown if shown in PROBLEMS else None
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from disksla.tell.api import DisksDocument, LiveDiskDocument
-from disksla.tell.explanation import PROBLEMS, SHOWN_WORDS
+from disksla.tell.explanation import PROBLEMS, SHOWN_TEXT
 from disksla.tell.top.columns import table
 from disksla.tell.top.disk_screen import disk_lines, who_lines
 from disksla.tell.top.help_screen import help_lines
@@ -102,7 +102,7 @@ def _header(document: DisksDocument, view: View, width: int, look: Look) -> list
 
 def _counts(disks: Sequence[LiveDiskDocument]) -> str:
     count = Counter(problem_now(disk) for disk in disks)
-    bad = [f"{count[each]} {SHOWN_WORDS[each]}" for each in PROBLEMS if count[each]]
+    bad = [f"{count[each]} {SHOWN_TEXT[each].words}" for each in PROBLEMS if count[each]]
     noun = "disk" if len(disks) == 1 else "disks"
     return f"{len(disks)} {noun}: {', '.join(bad) or 'no problem now'}"
 
@@ -132,7 +132,7 @@ def _list(document: DisksDocument, view: View, size: Size, look: Look) -> list[L
 def _why_empty(document: DisksDocument) -> str:
     if document.disks:
         return "no disk has this in its name, mount point or claim; Esc shows all"
-    return "no disk is monitored; disksla discover shows why"
+    return "no disk is monitored; disksla disks shows why"
 
 
 def _list_rows(size: Size) -> int:

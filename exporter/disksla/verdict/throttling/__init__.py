@@ -49,7 +49,7 @@ costs.
 from disksla.verdict.throttling.ceiling import Ceiling
 from disksla.verdict.throttling.naming import limit_at
 from disksla.verdict.throttling.pauses import LONGEST_WINDOW_S
-from disksla.verdict.throttling.promise import DEEP_SHARE, needed_depth
+from disksla.verdict.throttling.promise import NEARLY, needed_depth
 from disksla.verdict.throttling.second import Second
 from disksla.verdict.throttling.signs import SIGNS, Sign
 from disksla.verdict.throttling.throttle import (

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from disksla.promise.catalogue import Charge, Limits, Work
+from disksla.promise.catalogue import Charge, Limits
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttling.naming import levels
-from disksla.verdict.throttling.observation import data_s
+from disksla.verdict.throttling.observation import BUSY_SHARE, LATE_S, data_s
 from disksla.verdict.throttling.throttle import ThrottleLevel
 
 MEMORY_S = 10
@@ -33,17 +33,14 @@ seen, of QEMU, and of AWS (docs/limiters.md)."""
 SLOWER = 0.012
 """The share of the promise by which limiters serve less at most (docs/limiters.md)."""
 BAND_REQUESTS = 1.5
-LATE_S = 0.003
-"""By so many requests, and what the limit serves in this time, a sample is off the line of a
-limiter: it was late, or the last token was used for a larger request."""
+"""By so many requests, and what the limit serves in LATE_S, a sample is off the line of a limiter:
+it was late, or the last token was used for a larger request."""
 PIECE_REQUESTS = 16
 """Served in a piece. A disk serves fewer as evenly by chance."""
 EVEN_SHARE = 0.9
 """Of the time of the pieces."""
 ENOUGH_REQUESTS = 60
 """Served in even pieces."""
-WAITING_SHARE = 0.25
-"""Of the time with requests in flight. A disk that is only busy is near the line for less."""
 MOST_OVER = 2
 """Windows in which more is served than the bucket had, as samples are late. More of them in one
 second show another rate, and more in all that it is not this bucket."""
@@ -171,7 +168,7 @@ def follow(
 
 def _used(windows: Sequence[Interval], charge: Charge) -> _Use | None:
     """Return the use of a limit; None if no window, nor all of them, had nearly as much as it."""
-    costs_s = [cost_s(window, charge) for window in windows]
+    costs_s = [window.cost_s(charge) for window in windows]
     seconds = sum(window.seconds for window in windows)
     each_used = zip(costs_s, windows, strict=True)
     is_near = any(used_s >= NEAR_SHARE * window.seconds for used_s, window in each_used)
@@ -181,12 +178,6 @@ def _used(windows: Sequence[Interval], charge: Charge) -> _Use | None:
     one_s = sum(costs_s) / max(1, sum(requests))
     largest_s = max(used_s / max(1, n) for used_s, n in zip(costs_s, requests, strict=True))
     return _Use(requests, costs_s, one_s, largest_s)
-
-
-def cost_s(window: Interval, charge: Charge) -> float:
-    """Return what a window used of a limit, as time of it."""
-    work = Work(window.reads, window.writes, window.read_bytes, window.written_bytes)
-    return work.cost_s(charge)
 
 
 def _follow(
@@ -290,7 +281,7 @@ def limiting_rate(
             largest_s = max(largest_s, followed.largest_s)
     if even_requests < ENOUGH_REQUESTS or over > MOST_OVER:
         return None
-    if even_s < EVEN_SHARE * pieces_s or waited_s < WAITING_SHARE * inflight_s:
+    if even_s < EVEN_SHARE * pieces_s or waited_s < BUSY_SHARE * inflight_s:
         return None
     edge = largest_s / even_s  # of a request, only a part may be within
     rate = even_cost_s / even_s

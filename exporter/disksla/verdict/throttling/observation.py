@@ -13,8 +13,11 @@ from disksla.verdict.interval import Interval
 
 LONGEST_STEP_S = 0.03
 """When in a longer time something completed is not known well enough."""
-LEAST_SEEN_SHARE = 0.5
-"""Of a window. With less, the whole window is seen as one step."""
+BUSY_SHARE = 0.25
+"""Of the time. With requests in flight for less, no sign is looked for; while a limiter makes them
+wait, they do so for more."""
+LATE_S = 0.003
+"""By so much, samples are late, and the first request of a limiter's window takes longer."""
 
 
 class Observation(msgspec.Struct, frozen=True, gc=False):
@@ -55,7 +58,7 @@ def observe(
     )
     steps = tuple(step for step in seen if step.seconds <= LONGEST_STEP_S or step.is_pause)
     looked = Observation(window, steps, is_close=True)
-    if looked.seen_share < LEAST_SEEN_SHARE:
+    if 2 * looked.seen_share < 1:
         return Observation(window, (window,), is_close=False)
     return looked
 

@@ -11,14 +11,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from disksla.verdict.interval import Interval
-from disksla.verdict.throttling.observation import LONGEST_STEP_S
+from disksla.verdict.throttling.observation import LATE_S, LONGEST_STEP_S
 
 CHANCE = 1e-4
 """Probability by which pauses may end in time with a clock by chance."""
 ON_TIME_SHARE = 0.7
 """Of the pauses. So many end in time with the clock, or it is not what makes requests wait."""
-SERVICE_S = 0.003
-"""By so much, the first request of a window may take longer than that of another."""
 LONGEST_WINDOW_S = 1.1
 """Limiters have windows of up to a second."""
 _TRIED = 4
@@ -92,7 +90,7 @@ def _pause(begin_s: float, silent: Sequence[Interval], ended_by: Interval | None
         last_s=last_s,
         end_s=end_s,
         at_s=(last_s + end_s) / 2,
-        error_s=(end_s - last_s) / 2 + SERVICE_S,
+        error_s=(end_s - last_s) / 2 + LATE_S,
         steps=len(silent),
         flush_s=sum(step.flush_ms for step in of_flushes) / 1000,
         inflight=min(step.inflight for step in silent),

@@ -11,15 +11,11 @@ from disksla.verdict.interval import Interval, load_of
 DEFAULT_DEPTH = 32
 """Queue depth at which a promise applies if the terms have none: providers and fio users test a
 disk with it."""
-DEEP_SHARE = 0.9
-"""Of the depth. Suffices, because a sample may be taken while requests are replaced."""
 NEARLY = 0.9
-"""Of the promise. A limiter that is seen and admits as much may be that of the promise: what it
-admits is known but for a request or a flush."""
+"""Of the depth that a promise needs: a sample may be taken while requests are replaced. And of the
+promise: a limiter that is seen and admits so much may be that of it, but for a few requests."""
 WHOLE_S = 0.95
 """Of a second: in less, the window of a limiter in which the load began counts too much."""
-WINDOW_S = 0.1
-"""Window of a limiter: a second may have what one more of them lets pass."""
 PIECES = 8
 """Pieces that a large request may be split into: few devices accept less than 128 KiB of 1 MiB."""
 
@@ -49,7 +45,7 @@ def is_below_promise(
         return False
     depth = needed_depth(_request_bytes(whole), limits)
     in_flight = sum(each.inflight for each in windows) / len(windows)
-    if depth is None or in_flight < DEEP_SHARE * depth:
+    if depth is None or in_flight < NEARLY * depth:
         return False
     # Two in a row without completions: a limiter with long windows may be at work.
     if any(not any(each.requests for each in both) for both in pairwise(windows)):
@@ -81,7 +77,8 @@ def _may_be_in_one_unit(served: Interval, limits: Limits, slack: float) -> bool:
         return False
     least = load_of(served, unit.promise_charges) or 0.0
     most = load_of(served, unit.enforced_charges) or 0.0
-    return least >= 1 - slack and most <= 1 + slack + WINDOW_S / served.seconds
+    # One more window of a limiter may let its part pass.
+    return least >= 1 - slack and most <= 1 + slack + 0.1 / served.seconds
 
 
 def _share_of_promise(served: Interval, limits: Limits) -> float:

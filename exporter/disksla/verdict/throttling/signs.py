@@ -1,20 +1,13 @@
-"""Which sign of a limiter is seen in the last seconds of a disk, and how long requests waited.
-
-1. Pauses (`pauses`): requests are in flight, nothing completes, and the ends of these times are
-   apart by a constant window. Throttled time is the pauses.
-2. The law of the bucket (`bucket`): a limit of the terms, or of the machine over its disks, serves
-   its rate times the time. Throttled time is that in which requests waited for tokens.
-
-Nothing else is a sign. What these do not show is not throttled.
-"""
+"""Which sign of a limiter is seen in the last seconds of a disk, and how long requests waited."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
+from disksla.base.counts import total
 from disksla.promise.catalogue import Limits
-from disksla.verdict.interval import Interval, load_of, summed
+from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.throttling.admitted import Admitted, admitted
 from disksla.verdict.throttling.bucket import (
     EVIDENCE_S,
@@ -22,20 +15,23 @@ from disksla.verdict.throttling.bucket import (
     Followed,
     LimitBucket,
     buckets_of,
-    cost_s,
     limiting_rate,
 )
 from disksla.verdict.throttling.naming import binding_limit, limit_at
 from disksla.verdict.throttling.observation import data_s, is_active
-from disksla.verdict.throttling.pauses import LONGEST_WINDOW_S, Clock, find_clock
+from disksla.verdict.throttling.pauses import (
+    LONGEST_WINDOW_S,
+    ON_TIME_SHARE,
+    Clock,
+    Pause,
+    find_clock,
+)
 from disksla.verdict.throttling.second import Second
 from disksla.verdict.throttling.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
 
 Sign = Literal["pauses", "bucket"]
 SIGNS: frozenset[Sign] = frozenset(get_args(Sign))
 
-BUSY_SHARE = 0.25
-"""Of the time. With requests in flight for less, no sign is looked for."""
 FEW_REQUESTS = 12
 """In a window. A disk may serve so many at a time."""
 LONGEST_SERVICE_S = 0.05
@@ -86,7 +82,7 @@ def _paused(
     last = seconds[-1]
     ended = [pause for second in seconds for pause in second.pauses if not pause.is_open]
     clock = find_clock(ended)
-    if clock is None:
+    if clock is None or _is_of_program(ended, seconds):
         return None
     full = admitted(_steps(seconds), ended, clock)
     if last.is_close or not _is_looked_at(seconds):
@@ -119,12 +115,32 @@ def _paused(
 
 def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> bool:
     """Return whether a disk may be as slow by itself: few requests, for one window each."""
-    served = summed([second.served for second in seconds])
+    served = total([second.served for second in seconds])
     took_s = ((served.read_ms or 0) + (served.data_write_ms or 0)) / 1000
     latency_s = took_s / max(1, served.requests)
     is_one_each = abs(latency_s / clock.window_s - 1) < ONE_WINDOW
     is_queue = clock.window_s < LONGEST_SERVICE_S and latency_s > clock.window_s
     return full.requests < FEW_REQUESTS and (is_one_each or is_queue)
+
+
+def _is_of_program(pauses: Sequence[Pause], seconds: Sequence[Second]) -> bool:
+    """Return whether the clock may be that of a program: it makes requests at the ends of pauses.
+
+    Then a slow request was in flight, and the program made others, which the disk served at once.
+    """
+    lasting = [pause for pause in pauses if pause.steps > 1]
+    risen_s = [
+        step.end_s - step.seconds / 2
+        for step in _steps(seconds)
+        if step.is_pause and step.inflight > step.inflight_before
+    ]
+    first_at = [  # 0 at the begin of a pause, 1 at its end
+        (within_s[0] - pause.begin_s) / (pause.at_s - pause.begin_s)
+        for pause in lasting
+        if (within_s := [at_s for at_s in risen_s if pause.begin_s <= at_s <= pause.last_s])
+    ]
+    late = sum(at > ON_TIME_SHARE for at in first_at)
+    return late >= max(ON_TIME_SHARE * len(first_at), len(lasting) / 2)
 
 
 def _at_limit_of_group(
@@ -164,10 +180,10 @@ def _at_bucket(seconds: Sequence[Second], limits: Limits) -> FoundLimiter | None
         for each, waited_s in zip(last.observations, followed.waited_s, strict=True)
         if waited_s > each.window.seconds / 2
     ]
-    served = summed(waited) if waited else None
+    served = total(waited) if waited else None
     if served is not None:  # what kind of requests, at the rate of all pieces
         served = (_without_flushes if bucket.has_empty else _with_all)(served)
-        used_s = cost_s(served, bucket.charge)
+        used_s = served.cost_s(bucket.charge)
         served = msgspec.structs.replace(served, seconds=used_s / rate) if used_s else None
     return FoundLimiter(
         throttle=Throttle(bucket.level, binding_limit(last.served, (bucket.charge,))),
@@ -217,7 +233,7 @@ def _in_turns(full: Admitted, limits: Limits, tolerance: float) -> tuple[Throttl
     known = [throttle for throttle, _ in at if throttle is not None]
     if limits.burst is None or 4 * len(known) < 3 * max(1, len(at)):
         return UNKNOWN_LIMIT, full.served
-    return known[0], summed([each for throttle, each in at if throttle == known[0]])
+    return known[0], total([each for throttle, each in at if throttle == known[0]])
 
 
 def is_as_when_looked_at(seconds: Sequence[Second]) -> bool:

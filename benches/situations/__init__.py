@@ -1,1 +1,0 @@
-"""What the product says of the same disk in each place where a person reads it."""

@@ -1,0 +1,150 @@
+"""The words that a person reads of a disk, on pages and terminals: two tables.
+
+Whoever says one of these facts takes it from here; dashboards are compared by a test.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, get_args
+
+from disksla.verdict.throttling import VERDICTS, Verdict
+
+Shown = Literal["idle", "unproven", "met", "slow", "throttled", "below", "stalled"]
+"""A verdict, or slow: requests took far longer than they should, and no verdict explains it."""
+SHOWN: tuple[Shown, ...] = get_args(Shown)
+"""The worst last."""
+PROBLEMS: tuple[Shown, ...] = ("slow", "throttled", "below", "stalled")
+_MAY_BE_SLOW: tuple[Verdict, ...] = ("unproven", "met", "idle")
+
+Condition = Literal[
+    "idle", "ok", "unknown_limit", "your_limit", "no_credits", "machine_limit",
+    "slow", "below", "stalled",
+]  # fmt: skip
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+"""The worst last."""
+
+
+class ShownText(NamedTuple):
+    """How a strip shows a window, and what that means."""
+
+    words: str
+    did: str  # what the disk did in that time
+    meaning: str
+    colour: str  # on pages and terminals, dark and light; empty for a faint one of the theme
+    block: str  # the worse, the higher
+    letter: str  # where there are no blocks, or no colours
+
+
+class ConditionText(NamedTuple):
+    """What is said of a disk first."""
+
+    words: str
+    short: str  # for a column of a table
+    meaning: str
+    shown: Shown  # the strip's colour
+
+
+SHOWN_TEXT: Mapping[Shown, ShownText] = {
+    "idle": ShownText("idle", "was idle", "no request", "", "▁", "."),
+    "unproven": ShownText(
+        "OK",
+        "served the load",
+        "the load asks for less than the limit and is served",
+        "#5e92cc",
+        "▂",
+        "-",
+    ),
+    "met": ShownText(
+        "promise kept",
+        "gave what was promised",
+        "the disk gives what was promised, or more",
+        "#3f9c62",
+        "▃",
+        "+",
+    ),
+    "slow": ShownText(
+        "slow",
+        "was slow",
+        "requests took longer than promised, or far longer than usual",
+        "#cf5a9b",
+        "▄",
+        "L",
+    ),
+    "throttled": ShownText(
+        "throttled", "was throttled", "a limiter makes requests wait", "#d07a0e", "▅", "T"
+    ),
+    "below": ShownText(
+        "less than promised",
+        "gave less than promised",
+        "requests wait, no limit explains it, and the disk gives less than promised",
+        "#d93a36",
+        "▆",
+        "B",
+    ),
+    "stalled": ShownText(
+        "hung", "hung", "requests are in flight and none completes", "#9a63c4", "█", "H"
+    ),
+}
+CONDITION_TEXT: Mapping[Condition, ConditionText] = {
+    "idle": ConditionText("Idle", "idle", "no request", "idle"),
+    "ok": ConditionText("OK", "OK", "nothing makes requests wait", "unproven"),
+    "unknown_limit": ConditionText(
+        "Throttled at an unknown limit",
+        "unknown limit",
+        "throttled at a limit that the terms do not explain",
+        "throttled",
+    ),
+    "your_limit": ConditionText(
+        "You: throttled at the limit you bought",
+        "You: limit",
+        "throttled at the limit you bought",
+        "throttled",
+    ),
+    "no_credits": ConditionText(
+        "You: out of credits, throttled at the baseline",
+        "You: credits",
+        "burst credits are used up, and it is throttled at the baseline",
+        "throttled",
+    ),
+    "machine_limit": ConditionText(
+        "The machine: throttled at its limit",
+        "Machine: limit",
+        "throttled at a limit of the machine; a larger disk does not help",
+        "throttled",
+    ),
+    "slow": ConditionText(
+        "The disk: slow",
+        "Disk: slow",
+        "requests take longer than promised, or far longer than usual",
+        "slow",
+    ),
+    "below": ConditionText(
+        "The disk: gives less than promised",
+        "Disk: less",
+        "the disk gives less than promised",
+        "below",
+    ),
+    "stalled": ConditionText(
+        "The disk: hung, no request completes",
+        "Disk: hung",
+        "requests are in flight and none completes",
+        "stalled",
+    ),
+}
+
+VERDICT_STYLE = ".idle { --verdict: var(--line); }\n" + "".join(
+    f".{shown} {{ --verdict: {text.colour}; }}\n"
+    for shown, text in SHOWN_TEXT.items()
+    if text.colour
+)
+
+
+def shown_seconds(verdict_s: Mapping[Verdict, float], slow_s: float) -> dict[Shown, float]:
+    """Return seconds by what is shown, the worst last; those of slow are taken from the others."""
+    seconds: dict[Shown, float] = {each: verdict_s[each] for each in VERDICTS}
+    left_s = slow_s
+    for verdict in _MAY_BE_SLOW:
+        taken_s = min(left_s, seconds[verdict])
+        seconds[verdict] -= taken_s
+        left_s -= taken_s
+    seconds["slow"] = slow_s - left_s
+    return {each: seconds[each] for each in SHOWN}

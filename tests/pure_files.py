@@ -47,7 +47,7 @@ TOUCHING = {
     "promise.configuration": "settings_file terms_directory",
     "serve": "daemon",
     "serve.http_server": """
-        acceptor access basic_auth classes config_file connection listen server tls turns
+        access basic_auth config_file connection listen server tls turns
     """,
     "serve.metrics": "build_info render",
     "serve.pages": "app page_cache",

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.limiter import Limiter, Request
-from lab.model import Bandwidth, Duration, Meter
+from lab.medium import Medium
+from lab.model import Bandwidth, Duration, Meter, Service
 
 KIB = 1024
 WINDOW_S = 0.1
@@ -14,6 +15,25 @@ WINDOW_S = 0.1
 
 def a_request(number: int = 0, size_bytes: int = 4 * KIB, *, is_write: bool = False) -> Request:
     return Request(number, is_write, 0, size_bytes)
+
+
+def test_medium_serves_as_many_requests_as_slots() -> None:
+    medium = Medium(Service(latency=Duration(0.01), slots=2))
+    for number in range(5):
+        medium.submit(a_request(number), 0.0)
+    assert [len(medium.complete(now_s)) for now_s in (0.0, 0.01, 0.02, 0.03)] == [0, 2, 2, 1]
+    assert medium.inflight == 0
+    assert medium.next_s() is None
+
+
+def test_stall_delays_all_completions_to_its_end() -> None:
+    medium = Medium(Service(latency=Duration(0.01)))
+    medium.stalled_until_s = 1.5
+    for number in range(4):
+        medium.submit(a_request(number), 0.1)
+    assert medium.complete(1.4) == []
+    assert medium.next_s() == 1.5
+    assert len(medium.complete(1.5)) == 4
 
 
 def admitted_per_window(limiter: Limiter, windows: int, size_bytes: int = 4 * KIB) -> list[int]:

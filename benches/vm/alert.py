@@ -26,9 +26,9 @@ from support.alerting import alertmanager_config, prometheus_config
 from support.monitoring_stack import Pager, alertmanager, free_port, pager, prometheus
 from support.waiting import eventually
 from vm.checks import NETWORK, NETWORK_FILE, is_skipped, new_machine, plug_disk, report
+from vm.experiment import clean_up, prepare
 from vm.guest import Guest
 from vm.limits import QemuLimits
-from vm.load import clean_up, prepare
 from vm.machine import Machine
 from vm.scenario import Phase
 

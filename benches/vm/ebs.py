@@ -28,8 +28,8 @@ from nvme.page import EBS, INSTANCE_STORE, Limit
 from nvme.target import INSTANCE_STORE_MODEL, Served, Target, serving
 from support.waiting import eventually
 from vm.checks import NETWORK, NETWORK_FILE, is_skipped, new_machine, report
+from vm.experiment import clean_up, prepare
 from vm.guest import Guest
-from vm.load import clean_up, prepare
 from vm.scenario import Phase
 
 _GIB = 2**30

@@ -4,7 +4,7 @@ import pytest
 from lab.judge import Facts
 from lab.scenario import Expectation
 from lab.test_judge import windows_of
-from vm.daemon import DiskMetrics, disk_metrics
+from vm.guest import DiskMetrics, disk_metrics
 from vm.verdict import clock_problems, credit_problems, daemon_problems
 
 ALL = Expectation(throttled="quarter", limit="iops", ceiling=True, credits=True)

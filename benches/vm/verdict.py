@@ -20,8 +20,8 @@ from lab.requirements import CEILING_TOLERANCE, time_problems, unmet_requirement
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S, Window
 from lab.verdict import Verdict, unthrottled
-from vm.daemon import MACHINE_PREFIX, DiskMetrics, disk_metrics
 from vm.experiment import RESULTS, TRACE, Results, as_it_ran, devices_of
+from vm.guest import MACHINE_PREFIX, DiskMetrics, disk_metrics
 from vm.limits import Change
 from vm.scenario import Disk, SharedLimits
 from vm.truth import (

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,12 +37,6 @@ EVERY_QUERY = pytest.mark.parametrize(
     "query", [pytest.param(query, id=name) for name, query in queries().items()]
 )
 EVERY_ALERT = pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
-
-
-def annotations(alert: dict[str, object]) -> dict[str, str]:
-    found = alert["annotations"]
-    assert isinstance(found, dict)
-    return found
 
 
 @needs_promtool
@@ -93,9 +88,9 @@ def test_scraped_series_have_the_selector(query: str) -> None:
 
 
 @EVERY_ALERT
-def test_description_fits_a_phone(alert: dict[str, object]) -> None:
+def test_description_fits_a_phone(alert: dict[str, Any]) -> None:
     """The first sentence is all that many phones show; a template is read by people too."""
-    template = annotations(alert)["description"]
+    template = alert["annotations"]["description"]
     assert len(template) <= LONGEST_TEMPLATE
     first = re.split(r"\. |\.\{\{|\.$", re.sub(r"^\{\{ \$of.*?\}\}", "", template))[0]
     assert len(re.sub(r"\{\{.*?\}\}", "", first)) <= LONGEST_FIRST_SENTENCE
@@ -115,7 +110,7 @@ def links_of(config: str) -> dict[str, dict[str, str]]:
     groups = evaluate("prometheusAlerts", config)["groups"]
     return {
         rule["alert"]: {
-            name: text for name, text in annotations(rule).items() if name.endswith("_url")
+            name: text for name, text in rule["annotations"].items() if name.endswith("_url")
         }
         for group in groups
         for rule in group["rules"]

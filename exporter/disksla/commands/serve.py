@@ -27,13 +27,13 @@ from disksla.commands._options import (
 )
 from disksla.serve.daemon import Daemon, WebOptions
 from disksla.serve.http_server.access import AccessControl, names_of_machine
-from disksla.serve.http_server.classes import MOST_SCRAPES
 from disksla.serve.http_server.listen import (
     DEFAULT_LISTEN_ADDRESS,
     Listen,
     ListenAddress,
     parse_listen_address,
 )
+from disksla.serve.http_server.turns import MOST_SCRAPES
 from disksla.serve.metrics import SnapshotCollector, make_registry
 from disksla.serve.metrics.build_info import read_build_info
 from disksla.serve.metrics.render import render_metrics

@@ -16,8 +16,7 @@ from disksla.serve.pages.charts import ChartPeriod, period_until, verdict_strip
 from disksla.serve.pages.disk_card import disk_card
 from disksla.serve.pages.disk_charts import history_charts
 from disksla.serve.pages.disk_page import disk_page
-from disksla.serve.pages.page import Frame
-from disksla.serve.pages.runbook import runbook_page
+from disksla.serve.pages.page import Frame, runbook_page
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history.history import History
 from disksla.state.history.slot import PackedSlots, RunningTotals, Slot, columns_of, joined

@@ -7,7 +7,7 @@ import pytest
 from disksla.commands.command_table import COMMANDS
 from disksla.promise.catalogue.assignment import Assignment
 from disksla.promise.catalogue.limits import Limits
-from disksla.tell.explanation.next_step import next_step, without_terms
+from disksla.tell.explanation.condition import next_step, without_terms
 from disksla.tell.explanation.words import CONDITIONS, Condition
 
 KNOWN = Assignment("aws.gp3", "aws", "", 2**30, Limits(), source="configuration")

@@ -75,8 +75,13 @@ class _Run(NamedTuple):
 
 def is_fio_text(text: str) -> bool:
     """Return whether a text has a result of fio in it, in fio's normal output."""
-    heads = islice(re.finditer(r"\(groupid=\d", text), 1000)  # of a text that is not from fio
-    return any(_RESULT.search(text, max(0, each.start() - 220), each.end() + 80) for each in heads)
+    heads = islice(re.finditer(r": \(groupid=\d", text), 1000)  # of a text that is not from fio
+    return any(_near(_RESULT, text, each.start()) for each in heads)
+
+
+def _near(pattern: re.Pattern[str], text: str, place: int) -> re.Match[str] | None:
+    """Return the match of a pattern around a place; a search of a long text would take minutes."""
+    return None if place < 0 else pattern.search(text, max(0, place - 220), place + 400)
 
 
 def parse_fio_text(text: str) -> tuple[Measurement, ...]:
@@ -113,7 +118,8 @@ def _is_broken(line: str) -> bool:
 def _runs(lines: Sequence[str]) -> Iterator[_Run]:
     run = _Run([], [], [])
     for line in lines:
-        job, result = _JOB.search(line), _RESULT.search(line)
+        job = _near(_JOB, line, line.find(": (g="))
+        result = _near(_RESULT, line, line.find(": (groupid="))
         is_of_result = job is None and not is_command(line)
         if run.results and result is None and not is_of_result:
             yield run

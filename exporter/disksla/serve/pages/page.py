@@ -46,3 +46,12 @@ class Frame(NamedTuple):
         sign = "&" if "?" in self.dashboard else "?"
         selected = f"{sign}var-device={percent_encoded(escape_bytes(device))}" if device else ""
         return f' <a href="{escape_html(self.dashboard + selected)}">Grafana</a>'
+
+
+def runbook_page(frame: Frame) -> str:
+    """Return the runbook as HTML, made from docs/runbook.md by `make docs`.
+
+    Each alert is an anchor.
+    """
+    content = file_beside(__file__, "runbook.html")
+    return frame.page(f"Runbook on {frame.host}", content)

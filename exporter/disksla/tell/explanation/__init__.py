@@ -17,10 +17,9 @@ from disksla.tell.explanation.condition import (
     present_condition,
     shown_load,
     watched_period,
+    without_terms,
 )
-from disksla.tell.explanation.next_step import without_terms
 from disksla.tell.explanation.past import RECENT_S, HistoryView, seconds_of
-from disksla.tell.explanation.rates_text import describe_rates, read_and_write
 from disksla.tell.explanation.sentences import (
     MachineLimit,
     describe_machine,
@@ -36,5 +35,7 @@ from disksla.tell.explanation.words import (
     VERDICT_STYLE,
     Condition,
     Shown,
+    describe_rates,
+    read_and_write,
     shown_seconds,
 )

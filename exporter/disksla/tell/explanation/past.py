@@ -6,8 +6,12 @@ from typing import NamedTuple
 from disksla.base.units import format_duration
 from disksla.state.history import DiskHistory, History, Slot, joined
 from disksla.state.pipeline import DiskSnapshot
-from disksla.tell.explanation.condition import Condition, PeriodSeconds, present_condition
-from disksla.tell.explanation.next_step import next_step
+from disksla.tell.explanation.condition import (
+    Condition,
+    PeriodSeconds,
+    next_step,
+    present_condition,
+)
 from disksla.tell.explanation.sentences import MachineLimit, explain
 from disksla.tell.explanation.summary import Summary, summary_of_slots
 from disksla.tell.explanation.who import ConsumerShare, explain_who, period_since

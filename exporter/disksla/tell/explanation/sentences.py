@@ -12,14 +12,14 @@ from disksla.base.units import (
 from disksla.promise.catalogue import Assignment, Limits, Rates, SharedLimits
 from disksla.state.history import Slot
 from disksla.tell.explanation.condition import describe_load, is_said
-from disksla.tell.explanation.rates_text import (
+from disksla.tell.explanation.summary import SlowPart, Summary, SummaryPart
+from disksla.tell.explanation.words import (
     describe_rates,
     iops_text,
     limit_text,
     read_and_write,
     seconds_text,
 )
-from disksla.tell.explanation.summary import SlowPart, Summary, SummaryPart
 from disksla.verdict.throttling import NEARLY, OF_MACHINE, LimitKind, ThrottleLevel, needed_depth
 
 FAR_BELOW = 0.8

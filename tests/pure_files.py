@@ -18,8 +18,8 @@ TOUCHING = {
     "": "__main__",
     "base": "console package_files",
     "base.operating_system": """
-        clock_state lock log machine perf_events roots scheduler state_file systemd unix_socket
-        user_access
+        clock_state lock log machine packets perf_events roots scheduler state_file systemd
+        unix_socket user_access
     """,
     "base.schema": "yaml_file",
     "clouds.detection": "clouds_file service_account",
@@ -34,11 +34,11 @@ TOUCHING = {
     "commands.doctor_checks": "ask_daemon gather_facts",
     "kernel.consumers": "groups io_stat io_stat_files readers",
     "kernel.disks": "csi_volume_files hotplug inventory",
-    "kernel.nfs": "read_mounted",
+    "kernel.nfs": "nfs_files",
     "kernel.performance_events": """
         data_writes helper open_sets opened opening request_sampler source
     """,
-    "kernel.procfs": "files iowait_files mountinfo_file mountstats_file",
+    "kernel.procfs": "files iowait_files mountinfo_file",
     "measure.benchmark": "sweep_journal_file throughput",
     "measure.fio": "device_users process raw_device runner sandbox scratch_file",
     "measure.probes": "probe_runner probe_scheduler",

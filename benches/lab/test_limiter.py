@@ -9,7 +9,6 @@ from lab.limiter import Limiter, Request
 from lab.medium import Medium
 from lab.model import Bandwidth, Duration, Meter, Service
 
-
 KIB = 1024
 WINDOW_S = 0.1
 

@@ -1,5 +1,6 @@
 """Lanes, profiles and fixtures of all tests."""
 
+import gc
 import os
 import signal
 import sys
@@ -14,8 +15,8 @@ from support.certificates import make_certificates
 from support.loop_device import CONTROL, attached
 
 # Timing never fails a property, and every run of a lane tries the same examples; only the nightly
-# lane searches for new ones.
-settings.register_profile("dev", derandomize=True, deadline=None, max_examples=25)
+# lane searches for new ones. So those of `make test` are few.
+settings.register_profile("dev", derandomize=True, deadline=None, max_examples=10)
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("dev")
@@ -110,6 +111,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("no_coverage")
     if config.getoption("cov_source"):  # what is cached was computed while coverage was measured
         items.sort(key=lambda item: item.get_closest_marker("no_coverage") is not None)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from reading all modules and tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

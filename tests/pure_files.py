@@ -39,16 +39,15 @@ TOUCHING = {
         data_writes helper open_sets opened opening request_sampler source
     """,
     "kernel.procfs": "files iowait_files mountinfo_file mountstats_file",
-    "measure.advice": "advice_text",
-    "measure.benchmark": "sweep_journal_file sweep_text throughput",
+    "measure.benchmark": "sweep_journal_file throughput",
     "measure.fio": "device_users process raw_device runner sandbox scratch_file",
     "measure.probes": "probe_runner probe_scheduler",
-    "measure.verification": "monitor report_text runner store",
+    "measure.verification": "monitor runner store",
     "promise.catalogue": "catalog machine_tables",
     "promise.configuration": "settings_file terms_directory",
     "serve": "daemon",
     "serve.http_server": """
-        acceptor access basic_auth classes config_file connection listen server tls turns
+        access basic_auth config_file connection listen server tls turns
     """,
     "serve.metrics": "build_info render",
     "serve.pages": "app page_cache",

@@ -131,8 +131,7 @@ def test_counters_agree_with_requests_in_flight(
     medium = Medium(service_s=0.001, jitter=0.4, servers=8)
     result = run(Scenario(limiter=limiter, medium=medium, loads=loads, seconds=4.0, seed=seed))
     *_, last = result.ticks
-    _, inflight = parse_line(last.diskstats or "")
-    assert inflight == 0
+    assert parse_line(last.diskstats or "").inflight == 0
     in_flight_s = sum(window.inflight_io_seconds for window in result.truth)
     assert io_ms(counters(result)[-1]) == pytest.approx(in_flight_s * 1000, abs=2)
     assert sum(requests_per_tick(result)) == sum(window.ops for window in result.truth)

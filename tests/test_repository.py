@@ -1,6 +1,5 @@
 """Records and documents of the repository: units, commands, links."""
 
-import ast
 import configparser
 import contextlib
 import importlib
@@ -150,10 +149,13 @@ def test_runbook_of_the_daemon_is_up_to_date() -> None:
     assert generated == read(served), "out of date: make docs"
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
-def test_document_names_existing_make_targets(path: Path) -> None:
-    named = set(re.findall(r"(?:`|^    )make ([a-z]+)", read(path), flags=re.MULTILINE))
-    assert named <= make_targets()
+def test_documents_name_existing_make_targets() -> None:
+    named = {
+        (relative(path), target)
+        for path in DOCUMENTS
+        for target in re.findall(r"(?:`|^    )make ([a-z]+)", read(path), flags=re.MULTILINE)
+    }
+    assert [each for each in named if each[1] not in make_targets()] == []
 
 
 def test_every_make_target_is_documented() -> None:
@@ -165,13 +167,13 @@ def test_every_make_target_is_documented() -> None:
 COMMAND_LINE = re.compile(r"disksla ([a-z]+(?:-[a-z]+)*)((?: [^`\n|#]*)?)")
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
-def test_document_uses_existing_commands_and_options(path: Path) -> None:
-    for command, rest in COMMAND_LINE.findall(code_in(read(path))):
-        assert command in COMMANDS, f"disksla {command}"
-        existing = options_of(command)
-        for option in re.findall(r"(?<=\s)--[a-z][a-z.-]*", rest):
-            assert option in existing, f"disksla {command} {option}"
+def test_documents_use_existing_commands_and_options() -> None:
+    for path in DOCUMENTS:
+        for command, rest in COMMAND_LINE.findall(code_in(read(path))):
+            assert command in COMMANDS, f"{path}: disksla {command}"
+            existing = options_of(command)
+            for option in re.findall(r"(?<=\s)--[a-z][a-z.-]*", rest):
+                assert option in existing, f"{path}: disksla {command} {option}"
 
 
 def code_in(text: str) -> str:
@@ -193,31 +195,31 @@ def normalized(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
+IMPORT = re.compile(r"^ *(?:from (\w+)[\w.]* import |import (\w+)[\w.]*$)", re.MULTILINE)
+
+
 def test_dependencies_are_declared_used_and_explained() -> None:
     imported = {
-        name.split(".")[0]
-        for path in MODULES
-        for node in ast.walk(ast.parse(read(path)))
-        for name in imports(node)
+        name for path in MODULES for found in IMPORT.findall(read(path)) for name in found if name
     }
     foreign = imported - set(sys.stdlib_module_names) - {"disksla"}
-    owners = importlib.metadata.packages_distributions()
-    used = {normalized(owners[name][0]) for name in foreign}
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     declared = re.findall(r"^[\w-]+", setup["options"]["install_requires"], flags=re.MULTILINE)
+    owners = {
+        top: name
+        for name in declared
+        for top in re.findall(
+            r"^(\w+)[/.]",
+            importlib.metadata.distribution(name).read_text("RECORD") or "",
+            flags=re.MULTILINE,
+        )
+    }
+    used = {normalized(owners.get(name, name)) for name in foreign}
     table = read(ROOT / "CONTRIBUTING.md").partition("## Dependencies")[2]
     explained = re.findall(r"^\| ([\w-]+) \| (?!for )", table, flags=re.MULTILINE)
     assert {normalized(name) for name in declared} == used
     assert {normalized(name) for name in explained} == used
-
-
-def imports(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        return [node.module or ""]
-    return []
 
 
 def test_readme_output_is_what_the_command_prints() -> None:
@@ -230,13 +232,13 @@ def test_readme_output_is_what_the_command_prints() -> None:
         assert [line.rstrip() for line in printed.rstrip().splitlines()] == expected.splitlines()
 
 
-@pytest.mark.parametrize("path", [README, ROOT / "README.ru.md"], ids=relative)
-def test_readme_says_what_is_said_of_a_throttled_database(path: Path) -> None:
-    [shown] = re.findall(r"(?:^> .*\n)+", read(path), flags=re.MULTILINE)
+def test_readme_says_what_is_said_of_a_throttled_database() -> None:
     recording = ROOT / "benches" / "lab" / "recordings" / "postgresql-8-fsync"
     files = [f"--recording={recording}/ticks.jsonl.gz", f"--config.file={recording}/config.yml"]
     printed = run("disksla", "explain", "loop0", *files)
-    assert " ".join(shown.replace("> ", "").split()) in " ".join(printed.split())
+    for path in (README, ROOT / "README.ru.md"):
+        [shown] = re.findall(r"(?:^> .*\n)+", read(path), flags=re.MULTILINE)
+        assert " ".join(shown.replace("> ", "").split()) in " ".join(printed.split())
 
 
 def test_readme_configuration_is_valid(tmp_path: Path) -> None:
@@ -246,10 +248,13 @@ def test_readme_configuration_is_valid(tmp_path: Path) -> None:
     assert "good: 2 disks" in run("disksla", "check-config", "--config.file", str(config))
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
-def test_links_of_document_exist(path: Path) -> None:
-    links = re.findall(r"\]\(([^):#]+)(?:#[^)]*)?\)", read(path))
-    assert [link for link in links if not (path.parent / link).exists()] == []
+def test_links_of_documents_exist() -> None:
+    links = {
+        (path, link)
+        for path in DOCUMENTS
+        for link in re.findall(r"\]\(([^):#]+)(?:#[^)]*)?\)", read(path))
+    }
+    assert [each for each in links if not (each[0].parent / each[1]).exists()] == []
 
 
 def test_list_of_decisions_is_complete() -> None:

@@ -28,7 +28,7 @@ from disksla.state.pipeline.recording import decode_tick, encode
 from disksla.state.pipeline.restore import PreviousRun
 from disksla.state.pipeline.saved_state import decode as decode_saved
 from disksla.state.pipeline.saved_state import encode as encode_saved
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State, to_saved_state
 from disksla.state.pipeline.tick import Tick
 from disksla.verdict.throttling.verdict import VERDICTS, DetectorState
@@ -71,7 +71,8 @@ class Soak:
             config.write_text(text, encoding="utf-8")
         self._file = StateFile(directory)
         self._machine = SoakMachine(seed)
-        self.state = State(read_settings(self._configs[0], self._catalog), self._catalog)
+        settings = read_settings(self._configs[0], self._catalog)
+        self.state = State(Configuration(settings, self._catalog))
         self.history = History()
         self.young: Soak | None = None
         """A daemon that starts later and is given the same ticks."""
@@ -83,7 +84,7 @@ class Soak:
         """Disks with requests that look as if they were never done."""
         build_info = read_build_info()
         self._app = App(
-            lambda: take_snapshot(self.state),
+            lambda: Snapshot(self.state),
             lambda: build_info,
             controls=Controls(lambda: True, lambda: True, lambda: None),
         )
@@ -113,7 +114,7 @@ class Soak:
 
     def _check(self, number: int) -> None:
         """Compare the counters and seconds of each disk with the truth."""
-        for disk in take_snapshot(self.state).disks:
+        for disk in Snapshot(self.state).disks:
             truth, name = self._machine.disks[disk.disk.name], disk.disk.name
             reads = 0 if disk.counters is None else disk.counters.reads
             if truth.is_listed and reads != truth.reads:
@@ -231,7 +232,7 @@ def usage_row(usage: MemoryUsage) -> str:
 
 def report(soak: Soak, usages: list[MemoryUsage]) -> str:
     """Return counts of verdicts, gaps and errors, and what is wrong."""
-    snapshot = take_snapshot(soak.state)
+    snapshot = Snapshot(soak.state)
     totals = [disk.verdict_totals.seconds for disk in snapshot.disks]
     by_verdict: dict[str, float] = {
         verdict: sum(seconds)

@@ -11,15 +11,13 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from disksla.serve.metrics.collector import Reports, SnapshotCollector
 from disksla.state.pipeline.slow import SlowTotals
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.totals import VerdictTotals
 from disksla.verdict.throttling import VERDICTS
 from grafana.sample_history import FLEET, HOUR_S, REPORTS
-from support.snapshots import ABOUT
+from support.snapshots import ABOUT, changed
 
 DISKS_OF_TWO = sum(len(snapshot.disks) for snapshot in FLEET.values())
 """Disks of two hosts that follow each other."""
@@ -111,16 +109,16 @@ def _values(
 @cache
 def _samples(instance: str) -> tuple[Sample, ...]:
     busy, reports = FLEET[instance], REPORTS.get(instance, {})
-    quiet = replace(
+    quiet = changed(
         busy,
         disks=tuple(
             disk
             if disk.verdict_totals == VerdictTotals()
-            else replace(disk, verdict_totals=_QUIET, slow=SlowTotals())
+            else changed(disk, verdict_totals=_QUIET, slow=SlowTotals())
             for disk in busy.disks
         ),
         groups=tuple(
-            replace(group, throttled_s=dict.fromkeys(group.throttled_s, 0.0))
+            changed(group, throttled_s=dict.fromkeys(group.throttled_s, 0.0))
             for group in busy.groups
         ),
     )

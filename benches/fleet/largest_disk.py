@@ -1,7 +1,5 @@
 """The disk with the most series: every metric that can be published of a disk."""
 
-from msgspec.structs import replace
-
 from disksla.clouds.ebs_statistics.reading import Reading
 from disksla.clouds.ebs_statistics.statistics_page import parse
 from disksla.measure.verification.report import VerificationReport
@@ -15,7 +13,13 @@ from disksla.verdict.throttling.ceiling import Ceiling
 from disksla.verdict.throttling.throttle import Throttle
 from support.ebs_pages import Page, bins_of
 from support.reports import a_report, a_result
-from support.snapshots import BYTE_CREDITS, IOPS_CREDITS, SEPARATE_LIMITS, probed_disk_view
+from support.snapshots import (
+    BYTE_CREDITS,
+    IOPS_CREDITS,
+    SEPARATE_LIMITS,
+    changed,
+    probed_disk_view,
+)
 
 _BUCKETS = (Bucket("iops", 8000.0, 300.0, 300.0, 2000.0), Bucket("bytes", 64e6, 30e6, 30e6, 60e6))
 
@@ -23,13 +27,13 @@ _BUCKETS = (Bucket("iops", 8000.0, 300.0, 300.0, 2000.0), Bucket("bytes", 64e6, 
 def largest_disk() -> DiskSnapshot:
     """Return a volume of Kubernetes with every limit, two buckets and both kinds of probes."""
     burst = Burst(Rates(2000.0, 2000.0, 60e6, 60e6), _BUCKETS)
-    limits = replace(SEPARATE_LIMITS, burst=burst)
+    limits = changed(SEPARATE_LIMITS, burst=burst)
     view = probed_disk_view()
     probes = {kind: _probed(totals) for kind, totals in view.probes.items()}
-    return replace(
+    return changed(
         view,
-        disk=replace(view.disk, csi_driver="ebs.csi.aws.com", volume_handle="vol-0a1b2c3d"),
-        assignment=replace(view.assignment, limits=limits),
+        disk=changed(view.disk, csi_driver="ebs.csi.aws.com", volume_handle="vol-0a1b2c3d"),
+        assignment=changed(view.assignment, limits=limits),
         credits=(IOPS_CREDITS, BYTE_CREDITS),
         probes=probes,
         ceiling=Ceiling(Throttle("base", "iops"), 300.0, 30e6, 0.5),
@@ -51,39 +55,39 @@ def longest_report() -> VerificationReport:
 
 def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
     """Return disks with more and more series, by the feature that was added last."""
-    read = replace(largest_disk(), ceiling=probed_disk_view().ceiling, data_writes=None)
-    volume = replace(read, provider=None, agreement=None)
-    full = replace(volume, disk=replace(volume.disk, csi_driver=None, volume_handle=None))
+    read = changed(largest_disk(), ceiling=probed_disk_view().ceiling, data_writes=None)
+    volume = changed(read, provider=None, agreement=None)
+    full = changed(volume, disk=changed(volume.disk, csi_driver=None, volume_handle=None))
     probed: dict[str, object] = {
         name: {"read-latency": getattr(full, name)["read-latency"]}
         for name in ("probes", "probe_intervals_s")
     }
-    plain = replace(full.assignment.limits, burst=None)
+    plain = changed(full.assignment.limits, burst=None)
     unprobed: dict[str, object] = {"probes": {}, "probe_intervals_s": {}}
     none = {"credits": (), **unprobed}
-    mounted = replace(full.disk, holders=())
-    unknown = replace(mounted, file_system_mounts=())
-    promised = replace(full, assignment=replace(full.assignment, limits=plain), **none)
-    bursting = replace(full, **unprobed)
+    mounted = changed(full.disk, holders=())
+    unknown = changed(mounted, file_system_mounts=())
+    promised = changed(full, assignment=changed(full.assignment, limits=plain), **none)
+    bursting = changed(full, **unprobed)
     unreported = {
-        "disk without terms": replace(
+        "disk without terms": changed(
             promised,
             disk=unknown,
-            assignment=replace(full.assignment, limits=NO_LIMITS),
+            assignment=changed(full.assignment, limits=NO_LIMITS),
             load=None,
             ceiling=None,
         ),
-        "that was throttled once": replace(
+        "that was throttled once": changed(
             promised,
             disk=unknown,
-            assignment=replace(full.assignment, limits=NO_LIMITS),
+            assignment=changed(full.assignment, limits=NO_LIMITS),
             load=None,
         ),
-        "with terms that promise rates and a latency": replace(promised, disk=unknown),
-        "with one mounted file system": replace(promised, disk=mounted),
+        "with terms that promise rates and a latency": changed(promised, disk=unknown),
+        "with one mounted file system": changed(promised, disk=mounted),
         "with one holder (LVM, dm-crypt, md)": promised,
         "with credits of two buckets": bursting,
-        "with probes of reads": replace(bursting, **probed),
+        "with probes of reads": changed(bursting, **probed),
         "with probes of writes too": full,
         "that is a volume of Kubernetes": volume,
         "whose statistics page is read (AWS)": read,

@@ -82,9 +82,4 @@ def _text(tick: Tick, increase: dict[str, list[int]], rounds: int) -> str:
 def _waited(host: HostWait | None, waits: Sequence[HostWait], rounds: int) -> HostWait | None:
     if host is None:
         return None
-    return host.plus(_times(waits[-1].since(waits[0]), rounds))
-
-
-def _times(host: HostWait, number: int) -> HostWait:
-    values = (host.iowait_s, host.pressure_some_s, host.pressure_full_s)
-    return HostWait(*(None if value is None else value * number for value in values))
+    return host + waits[-1].since(waits[0]) * rounds

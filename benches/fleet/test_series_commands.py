@@ -19,7 +19,7 @@ from disksla.promise.catalogue.catalog import load_catalog
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline import State, window_records
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS
 from fleet.backfill import write_blocks
 from fleet.hosts import labelled
@@ -57,7 +57,7 @@ def scraped(states: list[State]) -> list[tuple[float, State]]:
 def lines(states: list[State]) -> Iterator[str]:
     """Yield the samples of the scrapes, in OpenMetrics format."""
     for now_s, state in scraped(states):
-        snapshot = take_snapshot(state)
+        snapshot = Snapshot(state)
         registry = make_registry(
             SnapshotCollector(lambda snapshot=snapshot: snapshot, lambda: ABOUT)  # type: ignore[misc]
         )
@@ -90,7 +90,7 @@ def test_seconds_of_a_report_are_those_of_the_replay(tmp_path: Path, recording: 
     states = states_of(recording)
     [disk] = asked(states, tmp_path, "report")["disks"]
     (_, first), *_, (_, last) = scraped(states)
-    [[before], [after]] = [take_snapshot(state).disks for state in (first, last)]
+    [[before], [after]] = [Snapshot(state).disks for state in (first, last)]
     totals = disk["totals"]
     for names, field, said in (
         (VERDICTS, "seconds", totals["verdict_seconds"]),

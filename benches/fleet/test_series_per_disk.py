@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from disksla.kernel.disks.disk import disk_key
 from disksla.measure.verification.report import VerificationReport
 from disksla.promise.configuration.settings import Profile
@@ -15,7 +13,7 @@ from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline.snapshot import DiskSnapshot
 from fleet.largest_disk import disks_by_feature, largest_disk, longest_report
 from metrics_page import OF_DISKS
-from support.snapshots import ABOUT, view
+from support.snapshots import ABOUT, changed, view
 
 PAGE = Path(__file__).parents[2] / "docs" / "fleet.md"
 MOST_SERIES = 260
@@ -36,7 +34,7 @@ def series_of(
     names: Sequence[str] = (),
 ) -> list[str]:
     """Return the series of a page of one disk, and of the group that it is in."""
-    shown = msgspec.structs.replace(view(disk), profile=profile)
+    shown = changed(view(disk), profile=profile)
     reports = {} if report is None else {disk_key(disk.disk) or "": report}
     registry = make_registry(SnapshotCollector(lambda: shown, lambda: ABOUT, lambda: reports))
     lines = render_metrics(registry, names=names).body.decode().splitlines()

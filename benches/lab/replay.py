@@ -4,7 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from disksla.commands.replay import replay
-from disksla.state.pipeline import GroupSnapshot, State, take_snapshot
+from disksla.state.pipeline import GroupSnapshot, Snapshot, State
 from disksla.state.pipeline.window_records import WindowRecord, window_records
 
 
@@ -55,7 +55,7 @@ def _group_records(name: str, before: State, after: State) -> list[WindowRecord]
 
 
 def _snapshot(name: str, state: State) -> GroupSnapshot:
-    [snapshot] = [group for group in take_snapshot(state).groups if group.shared.name == name]
+    [snapshot] = [group for group in Snapshot(state).groups if group.shared.name == name]
     return snapshot
 
 

@@ -10,9 +10,10 @@ import msgspec
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.state import State, initial_state, to_look_at
+from disksla.state.pipeline.state import State, to_look_at
 from disksla.state.pipeline.tick import Tick
 from disksla.state.pipeline.window_records import WindowRecord, window_records
 from disksla.verdict.throttling import SIGNS, Sign
@@ -80,7 +81,7 @@ def judged_states(
     always_looked_at: bool = False,
 ) -> Iterator[State]:
     """Yield the state before the first tick, and after each."""
-    state = initial_state(Configuration(settings, CATALOG))
+    state = State(Configuration(settings, CATALOG))
     yield state
     for tick in ticks:
         looked = tick

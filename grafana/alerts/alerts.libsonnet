@@ -193,7 +193,7 @@
     disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow + '.'
     + whose(config.throttledWindow)
     + also(' Requests waited ', trimmed(waited), 'humanizeDuration', ' each.')
-    + '{{ if eq $labels.budget "separate" }}'
+    + '{{ if eq (or $labels.budget "") "separate" }}'
     + bought('read_iops', '', ' reads/s.')
     + bought('write_iops', '', ' writes/s.')
     + '{{ else }}'

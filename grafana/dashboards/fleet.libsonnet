@@ -1,5 +1,7 @@
 // Dashboard of all disks, worst first: one recorded series of each disk selects the disks that are shown,
 // so it is cheap with ten thousand disks too. It needs no more than the profile `lean`.
+local state = import '../state.libsonnet';
+
 {
   grafanaDashboards+:: {
     'fleet.json':
@@ -78,15 +80,17 @@
       local about = 'All disks, worst first: which give less than promised, and which are throttled.';
       lib.dashboard(lib.uids.fleet, 'disksla / Fleet', about, [
         [
-          lib.stat('Disks by their state', |||
+          lib.stat('Disks by state', |||
             Number of disks in each state of the last 5 minutes; a state without disks is not shown. Red:
             the cause is the disk, or the path to it. Orange and purple: the load requests more than was
             bought. Dark orange: more than the machine allows; a larger disk does not help. Yellow: a limit
             that the terms do not explain.
           |||, 'short', [
-            lib.now('count_values("state", floor(%s))' % states, '{{state}}'),
+            lib.now('count(floor(%s) == %d)' % [states, each.value], each.text)
+            for each in std.reverse(state.states)
           ])
-          + lib.byState + lib.size(24, 5) + lib.noData('no disks: are the recording rules loaded?'),
+          + lib.coloured({ [each.text]: each.color for each in state.states })
+          + { options+: { text: { titleSize: 12, valueSize: 40 } } } + lib.size(24, 5) + lib.noData('no disks: are the recording rules loaded?'),
         ],
         [
           lib.table(
@@ -162,7 +166,7 @@
         ],
 
         [
-          lib.lines('Disks by state', |||
+          lib.lines('History of disks by state', |||
             Number of disks by state. If many turn red at the same moment, the provider has an
             incident; if many turn orange, the cause is your own load.
           |||, 'short', [lib.query('count_values("state", floor(%s))' % states, '{{state}}')])

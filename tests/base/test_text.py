@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.base.text import command_lines, escape_control, escape_html
+from disksla.base.text import command_lines, escape_control, escape_html, label_value
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,9 @@ def test_escape_control_escapes_control_characters(text: str, escaped: str) -> N
     assert escape_control(escaped) == escaped
 
 
-def test_escape_html_escapes_direction_marks() -> None:
+def test_direction_marks_are_escaped_in_pages_and_labels() -> None:
     assert escape_html("/srv/\u202ecod.exe<\u2066\u05d0") == "/srv/\\u202ecod.exe&lt;\\u2066\u05d0"
+    assert label_value("/srv/\u202ecod.exe\udcff\u05d0") == "/srv/\\u202ecod.exe\\udcff\u05d0"
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), max_size=20))

@@ -12,9 +12,9 @@ import pytest
 from browser.chromium import Browser, Page, running
 from browser.machine import SimulatedMachine
 from browser.situations import SITUATIONS, Situation
-from disksla.measure.benchmark.sweep_html import sweep_html
-from disksla.measure.report.compliance_html import report_html as provider_html
-from disksla.measure.verification.report_html import report_html
+from disksla.measure.benchmark.sweep_page import sweep_html
+from disksla.measure.report.compliance_page import report_html as provider_html
+from disksla.measure.verification.report_page import report_html
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
 from support.example_report import a_day, extra, reported
 from support.reports import RESULTS, a_report

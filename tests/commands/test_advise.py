@@ -144,7 +144,7 @@ def test_machine_that_would_throttle_first(capsys: Captured) -> None:
     arguments = ("--terms", "vk.high-iops", "--size", "100GiB")
     assert advise("machine-two-busy", *arguments) == 1
     out = text(capsys)
-    assert "2 all disks of the machine" in out
+    assert "limit over all disks of the machine" in out
     assert "The machine would throttle for" in out
     assert advise("machine-two-busy", *arguments, "--json") == 1
     [group] = document(capsys)["machine"]
@@ -346,7 +346,7 @@ def test_disks_of_the_series_that_share_the_limits_of_their_type(capsys: Capture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "advise needs one of --recording and --prometheus"),
+        ((), "disksla advise DISK --recording load.jsonl.gz"),
         (("--prometheus", "http://localhost:1", *SERIES), "--prometheus needs DEVICE"),
         (("vdb", "--prometheus", "http://localhost:1"), "expected --last, or --from and --to"),
         (("vdb", "--prometheus", "localhost:1", *SERIES), "expected an address such as"),

@@ -11,7 +11,7 @@ import pytest
 from commands.test_explain import idle, throttled
 from disksla.base.errors import DiskslaError
 from disksla.commands._daemon import chosen_disks
-from disksla.commands.check import STATUSES, check, parse_thresholds
+from disksla.commands.check import STATUSES, check, document, parse_thresholds
 from disksla.commands.cli import main
 from disksla.tell.api import DiskDocument
 
@@ -114,12 +114,21 @@ def test_invalid_threshold_is_refused(text: str) -> None:
         parse_thresholds(text)
 
 
+def test_document_has_the_values_that_the_thresholds_are_about() -> None:
+    found = document([disk("vda", {"throttled": 150.0})], 1, "DISKSLA WARNING - x | 'vda'=1")
+    assert (found["status"], found["text"]) == ("WARNING", "DISKSLA WARNING - x")
+    assert found["disks"]["vda"]["throttled"] == 0.5
+
+
 def test_disks_are_found_by_name_and_mount_point() -> None:
     data = "/var/lib/postgresql"
-    disks = [disk("vda", {}, mount_points=()), disk("vdb", {}, mount_points=(data,))]
+    disks = [
+        disk("vda", {}, mount_points=(), claim="db/data-0"),
+        disk("vdb", {}, mount_points=(data,)),
+    ]
     assert chosen_disks(disks, []) == disks
     assert chosen_disks(disks, [data, "vdb"]) == disks[1:]
-    assert chosen_disks(disks, ["/dev/vda"]) == disks[:1]
+    assert chosen_disks(disks, ["/dev/vda"]) == chosen_disks(disks, ["db/data-0"]) == disks[:1]
     with pytest.raises(DiskslaError, match="does not monitor vdx; it monitors vda, vdb"):
         chosen_disks(disks, ["vdx"])
     with pytest.raises(DiskslaError, match="monitors no disk"):

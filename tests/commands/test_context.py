@@ -113,7 +113,7 @@ def test_discover(
     assert main(["disks", *flags, *(["--json"] if form == "json" else [])]) == 0
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert form == "json" or all(len(line) <= 80 for line in lines)
-    golden(Path(__file__).parent / "discover" / f"{name}.{form}", "\n".join([*lines, ""]))
+    golden(Path(__file__).parent / "disks" / f"{name}.{form}", "\n".join([*lines, ""]))
 
 
 @pytest.mark.parametrize(

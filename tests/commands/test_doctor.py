@@ -233,12 +233,12 @@ def test_missing_files(run: Callable[..., Checks], tmp_path: Path) -> None:
     (tmp_path / "proc" / "diskstats").unlink(missing_ok=True)
     (tmp_path / "udev").rename(tmp_path / "elsewhere")
     checks = run()
-    assert checks.of("state.directory") == [(str(tmp_path / "none"), "wrong")]
+    assert checks.of("state.directory") == [(str(tmp_path / "none"), "note")]  # without a unit
     assert checks.of("kernel.diskstats") == [(None, "wrong")]
     assert checks.of("kernel.udev") == [(None, "note")]
     (tmp_path / "disksla.yml").write_text(f"state: {{directory: {tmp_path / 'proc' / 'file'}}}\n")
     (tmp_path / "proc" / "file").touch()
-    assert run().of("state.directory") == [(str(tmp_path / "proc" / "file"), "wrong")]
+    assert run().of("state.directory") == [(str(tmp_path / "proc" / "file"), "note")]
     checks = run(f"--path.sysfs={tmp_path / 'nothing'}")
     assert checks.of("kernel.sysfs") == [(None, "wrong")]
     checks = run(f"--config.file={tmp_path / 'nothing.yml'}")

@@ -89,9 +89,7 @@ def test_html_report_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "Not tested: randread-8k, randread-16k," in html
     summary = "1 of 10 tests present: passed"
     assert f"{summary}. PASSED IN PART" in html
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == summary
-    assert printed[-1].startswith("PASSED IN PART:")
+    assert f"{summary}. PASSED IN PART:" in capsys.readouterr().out.splitlines()[1]
 
 
 def test_the_whole_suite_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,7 +116,7 @@ def test_the_whole_suite_passes(tmp_path: Path, capsys: pytest.CaptureFixture[st
         result.write_text(json.dumps(run | {"jobs": jobs[:count]}))
         command = ["judge", str(result), "--terms", "hetzner.volume", "--size", "100GiB"]
         assert main([*command, "--suite", "terms"]) == status
-        assert capsys.readouterr().out.splitlines()[0] == summary
+        assert capsys.readouterr().out.splitlines()[1].startswith(summary)
 
 
 def test_normal_output_needs_to_be_known_as_direct(capsys: pytest.CaptureFixture[str]) -> None:

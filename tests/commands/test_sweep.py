@@ -138,8 +138,8 @@ def test_finished_journal_is_only_printed(
     assert main(["sweep", "vdb", *options, *flags]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines)
-    assert lines[0] == "vdb, 1 worker"
-    rows = [line.split() for line in lines[2:10]]
+    assert lines[0] == "Sweep of vdb"
+    rows = [line.split() for line in lines[-8:]]
     assert " ".join(rows[0]) == "4 KiB 100% seq, 100% read 1 ms 1000 3.906 MiB/s"
     assert [row[0] for row in rows] == ["4"] * 4 + ["16"] * 4
     assert read_csv(table.read_text()) == tuple(ROWS)

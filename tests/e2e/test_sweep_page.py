@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from disksla.measure.benchmark.sweep_html import sweep_html
 from disksla.measure.benchmark.sweep_matrix import SweepRow
+from disksla.measure.benchmark.sweep_page import sweep_html
 from support.sweeps import HEADER, ROWS
 
 WIDTHS = (1280, 500)

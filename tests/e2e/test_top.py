@@ -79,10 +79,10 @@ def _look_at(program: TerminalProgram, device: str) -> None:
     program.read(_SETTLED_S)
     assert program.screen.lines() == frozen
     program.type(" \r")
-    assert program.shows("Last 280 s", "IOPS", "limits      300 IOPS", within_s=PATIENCE_S)
+    assert program.shows("Last 280 s", "IOPS", "Next: disksla advise", within_s=PATIENCE_S)
     program.resize(132, 43)
     assert has_size(program, 132, 43)
-    assert program.shows("Last 300 s", within_s=PATIENCE_S)
+    assert program.shows("Last 300 s", "limits      300 IOPS", within_s=PATIENCE_S)
     program.type("\x1b")
     assert program.shows("rMiB/s", row, within_s=PATIENCE_S)
     program.resize(40, 12)

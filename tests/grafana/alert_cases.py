@@ -46,7 +46,7 @@ from grafana.alert_series import (
     verified,
     volume,
 )
-from grafana.promtool import Alert
+from grafana.metric_names import rules
 
 MACHINE_PREFIX = "On db1:10056 (m6i.large), all EBS volumes of the instance together"
 PREFIX = "Disk vdb on db1:10056"
@@ -67,8 +67,6 @@ class Case(msgspec.Struct, frozen=True):
     """The test data of one alert."""
 
     name: str
-    severity: str
-    summary: str
     bad: Firing
     good: World
     """Just below the threshold."""
@@ -78,22 +76,27 @@ class Case(msgspec.Struct, frozen=True):
     runbook_of: str = HOST["instance"]
     """Daemon whose runbook the alert links to."""
 
-    def alert(self, firing: Firing) -> Alert:
-        """Return the alert with all labels that are not empty, and all annotations."""
+    def alert(self, firing: Firing, host: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Return all labels that are not empty, and all annotations, of the alert on a host."""
         of = {"disk": {**DISK, **IDENTITY}, "machine": {**GROUP, **MACHINE}, "host": HOST}
-        description = firing.description + (ABOUT if self.of == "disk" else "")
-        runbook = f"http://{self.runbook_of}/runbook#{self.name}"
-        labels = {**of[self.of], "severity": self.severity, **firing.labels}
-        return Alert(
-            {name: value for name, value in labels.items() if value},
-            {"summary": self.summary, "description": description, "runbook_url": runbook},
-        )
+        [rule] = [each for each in rules() if each.get("alert") == self.name]
+        texts = {
+            "summary": rule["annotations"]["summary"],
+            "description": firing.description + (ABOUT if self.of == "disk" else ""),
+            "runbook_url": f"http://{self.runbook_of}/runbook#{self.name}",
+        }
+        labels = {**of[self.of], **rule["labels"], **firing.labels}
+
+        def renamed(each: Mapping[str, str]) -> dict[str, str]:
+            return {
+                name: text.replace(HOST["instance"], host) for name, text in each.items() if text
+            }
+
+        return renamed(labels), renamed(texts)
 
 
 BELOW = Case(
     "DiskBelowPromise",
-    "warning",
-    "A disk gives less than its terms promise.",
     bad=Firing(
         {
             **assessed(below=12, met=34, throttled=14),
@@ -131,8 +134,6 @@ BELOW = Case(
 )
 LATENCY = Case(
     "DiskLatencyAbovePromise",
-    "warning",
-    "The latency of a disk is above the latency that its terms guarantee.",
     bad=Firing(
         requests(0.0008),
         f"{PREFIX} has a mean latency of 800us for reads while its load is below the limit."
@@ -171,8 +172,6 @@ LATENCY = Case(
 )
 THROTTLED = Case(
     "DiskThrottled",
-    "warning",
-    "A disk is throttled much of the time.",
     bad=Firing(
         {
             **verdicts(by_machine=6, throttled=36, met=24),
@@ -236,8 +235,6 @@ THROTTLED = Case(
 )
 NEAR = Case(
     "DiskNearLimit",
-    "info",
-    "The load of a disk is close to its limit most of the time.",
     bad=Firing(
         {
             **loaded(above=36),
@@ -261,8 +258,6 @@ NEAR = Case(
 )
 UNEXPLAINED = Case(
     "DiskLimitNotExplained",
-    "warning",
-    "A disk is throttled at a rate that its terms do not explain.",
     bad=Firing(
         {
             **WITH_LIMITS,
@@ -284,8 +279,6 @@ UNEXPLAINED = Case(
 )
 SLOW = Case(
     "DiskSlow",
-    "warning",
-    "Requests take five times as long as usual, and no limiter throttles the disk.",
     bad=Firing(
         {
             **WITH_LIMITS,
@@ -304,8 +297,6 @@ SLOW = Case(
 )
 HURTS_HOST = Case(
     "DiskThrottlingHurtsHost",
-    "warning",
-    "Programs of a host wait for I/O because a disk is throttled.",
     bad=Firing(
         throttling_symptoms(15, 0),
         f"{PREFIX} is throttled, and tasks of the host were stalled for I/O for 25% of the last"
@@ -334,8 +325,6 @@ HURTS_HOST = Case(
 )
 EXHAUSTED = Case(
     "DiskBurstCreditsExhausted",
-    "warning",
-    "A disk has used up its burst credits.",
     bad=Firing(
         credits_left(30, 0, 40),
         f"{PREFIX} has at most 0.5% of its burst credits (iops) left. It is limited to its"
@@ -346,8 +335,6 @@ EXHAUSTED = Case(
 )
 EXHAUST_SOON = Case(
     "DiskBurstCreditsExhaustSoon",
-    "info",
-    "A disk will use up its burst credits within hours.",
     bad=Firing(
         credits_left(900, 3000, 6000),
         f"{PREFIX} will use up its burst credits (iops) in 15m 0s at this rate. It may have less"
@@ -371,8 +358,6 @@ EXHAUST_SOON = Case(
 )
 MACHINE_LIMIT = Case(
     "MachineLimitReached",
-    "warning",
-    "The disks of a machine are throttled together, at a limit of the machine.",
     bad=Firing(
         {**machine(), **machine_throttled(6, 18)},
         f"{MACHINE_PREFIX} were at the limit of the machine for 40% of the last 1h."
@@ -407,8 +392,6 @@ MACHINE_LIMIT = Case(
 )
 MACHINE_CREDITS = Case(
     "MachineBurstCreditsLow",
-    "info",
-    "The burst credits of a machine for its disks are used up, or will be within hours.",
     bad=Firing(
         machine_credits(900, 3000, 6000),
         f"{MACHINE_PREFIX} have at most 75% of the burst credits of the machine (iops)"
@@ -444,8 +427,6 @@ MACHINE_CREDITS = Case(
 )
 STALLED = Case(
     "DiskStalled",
-    "critical",
-    "A disk does not complete requests.",
     bad=Firing(
         {**assessed(stalled=12, idle=48), of_disk("inflight"): Gauge(7)},
         f"{PREFIX} had requests in flight and completed none for 1m 0s of the last 5m. In flight"
@@ -455,8 +436,6 @@ STALLED = Case(
 )
 PROBE_FAILING = Case(
     "DiskProbeFailing",
-    "warning",
-    "Probes of a disk fail.",
     bad=Firing(
         {**WITH_LIMITS, of_disk("probe_success", kind="read-latency"): ChangedGauge(26, 0, 1)},
         f"{PREFIX}: the last read-latency probes failed. The latency of single requests is not"
@@ -467,8 +446,6 @@ PROBE_FAILING = Case(
 )
 PROBE_STALE = Case(
     "DiskProbeStale",
-    "warning",
-    "A disk is no longer probed.",
     bad=Firing(
         last_attempt(NOW_S - 1900),
         f"{PREFIX} was not probed (read-latency) for 31m 40s, nor skipped for a temporary reason.",
@@ -496,8 +473,6 @@ PROBE_STALE = Case(
 )
 VERIFICATION = Case(
     "DiskVerificationFailed",
-    "warning",
-    "A disk failed its acceptance test.",
     bad=Firing(
         verified(False),
         f"{PREFIX} reached 84% of the required result in the test write iops 4 KiB.",
@@ -508,8 +483,6 @@ VERIFICATION = Case(
 )
 TERMS_UNKNOWN = Case(
     "DiskTermsUnknown",
-    "info",
-    "The terms of a disk are not known.",
     bad=Firing(
         WITHOUT_LIMITS,
         f"{PREFIX} has no limits to compare with. Add its terms to the configuration of disksla.",
@@ -520,8 +493,6 @@ TERMS_UNKNOWN = Case(
 EXPIRY = series("disksla_terms_expiry_timestamp_seconds", {**HOST, "source": "api"})
 TERMS_OUT_OF_DATE = Case(
     "DiskSlaTermsOutOfDate",
-    "warning",
-    "The terms of disks were not refreshed.",
     bad=Firing(
         {EXPIRY: Gauge(NOW_S - 3600)},
         "The terms on db1:10056 (source: api) are 1h 0m 0s older than they may be. They stay"
@@ -533,8 +504,6 @@ TERMS_OUT_OF_DATE = Case(
 )
 DOWN = Case(
     "DiskSlaExporterDown",
-    "warning",
-    "The disksla daemon of a host cannot be scraped.",
     bad=Firing(
         {of_host("up"): ChangedGauge(6, 0, 1)},
         "Prometheus cannot scrape disksla at db1:10056. There is no data about its disks.",
@@ -545,8 +514,6 @@ DOWN = Case(
 )
 LATE = Case(
     "DiskSlaSamplerLate",
-    "warning",
-    "The disksla daemon samples less often than configured.",
     bad=Firing(
         sampled(60, 540),
         "disksla at db1:10056 missed 10% of its samples. Its windows are longer, and short bursts"
@@ -557,8 +524,6 @@ LATE = Case(
 )
 FAILED = Case(
     "DiskSlaSamplerFailed",
-    "warning",
-    "The disksla daemon fails to sample by a bug.",
     bad=Firing(
         errors("sampler", 2),
         "disksla at db1:10056 failed at 10 ticks of the last 5m. What its disks did then may be"
@@ -576,8 +541,3 @@ CASES = (
     *(STALLED, PROBE_FAILING, PROBE_STALE, TERMS_UNKNOWN, TERMS_OUT_OF_DATE),
     *(DOWN, LATE, FAILED),
 )
-OF_COUNTERS = (
-    *(BELOW, LATENCY, THROTTLED, NEAR, UNEXPLAINED, HURTS_HOST, MACHINE_LIMIT, STALLED),
-    *(LATE, FAILED),
-)
-"""Alerts that depend on counters only, so they fire at any time."""

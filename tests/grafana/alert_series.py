@@ -30,11 +30,6 @@ class Counter(msgspec.Struct, frozen=True):
     def steady(self) -> str:
         return f"0+{self.per_minute}x{MINUTES}"
 
-    def reset(self) -> str:
-        """Restart at 0 without a missed scrape."""
-        high = 1_000_000
-        return f"{high}+{self.per_minute}x{BREAK_MINUTE} 0+{self.per_minute}x{MINUTES_AFTER_BREAK}"
-
     def restarted(self) -> str:
         """Restart at 0 after three missed scrapes."""
         before = f"{500}+{self.per_minute}x{BREAK_MINUTE}"
@@ -57,9 +52,6 @@ class Gauge(msgspec.Struct, frozen=True):
     def steady(self) -> str:
         return f"{self.value}+0x{MINUTES}"
 
-    def reset(self) -> str:
-        return self.steady()
-
     def restarted(self) -> str:
         return f"{self.value}+0x{BREAK_MINUTE} stale _x3 {self.value}+0x{MINUTES_AFTER_BREAK}"
 
@@ -81,9 +73,6 @@ class ChangedGauge(msgspec.Struct, frozen=True):
     def steady(self) -> str:
         return f"{self.before}x{EVAL_MINUTE - 1 - self.minutes} {self.value}x{MINUTES}"
 
-    def reset(self) -> str:
-        return Gauge(self.before).reset()
-
     def restarted(self) -> str:
         return Gauge(self.before).restarted()
 
@@ -104,17 +93,7 @@ class NewCounter(msgspec.Struct, frozen=True):
     def steady(self) -> str:
         return f"_x{EVAL_MINUTE - self.minutes} 0+{self.per_minute}x{MINUTES_AFTER_BREAK}"
 
-    def reset(self) -> str:
-        return self.steady()
-
-    def restarted(self) -> str:
-        return self.steady()
-
-    def missed(self) -> str:
-        return self.steady()
-
-    def ended(self) -> str:
-        return self.steady()
+    restarted = missed = ended = steady
 
 
 class Falling(Gauge, frozen=True):

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from typing import Any
 
 import yaml
 
@@ -27,21 +28,15 @@ def counters() -> set[str]:
 
 
 @cache
-def groups(file: str) -> list[dict[str, object]]:
+def groups(file: str) -> list[dict[str, Any]]:
     content = yaml.safe_load((OUT / file).read_text(encoding="utf-8"))
-    found: list[dict[str, object]] = content["groups"]
+    found: list[dict[str, Any]] = content["groups"]
     return found
 
 
-def rules() -> list[dict[str, object]]:
+def rules() -> list[dict[str, Any]]:
     """Return all recording and alerting rules."""
-    found: list[dict[str, object]] = []
-    for file in RULE_FILES:
-        for group in groups(file):
-            of_group = group["rules"]
-            assert isinstance(of_group, list)
-            found += of_group
-    return found
+    return [rule for file in RULE_FILES for group in groups(file) for rule in group["rules"]]
 
 
 def recorded() -> set[str]:

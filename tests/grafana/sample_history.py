@@ -25,6 +25,7 @@ from support.snapshots import (
     BURST_LIMITS,
     IOPS_CREDITS,
     SEPARATE_LIMITS,
+    changed,
     disk_view,
     group_view,
     probed_disk_view,
@@ -52,7 +53,7 @@ def make_disk(
     seconds["idle"] = HOUR_S * (1 - sum(shares.values()))
     throttled_s = seconds["throttled"]
     disk = disk_view(name, limits)
-    return msgspec.structs.replace(
+    return changed(
         disk,
         disk=msgspec.structs.replace(disk.disk, serial=f"serial of {name}"),
         credits=credits_,
@@ -80,7 +81,7 @@ def claimed(disk: DiskSnapshot, claim: str) -> DiskSnapshot:
         claim=claim,
         namespace="db",
     )
-    return msgspec.structs.replace(disk, disk=volume)
+    return changed(disk, disk=volume)
 
 
 def probed(disk: DiskSnapshot) -> DiskSnapshot:
@@ -90,13 +91,13 @@ def probed(disk: DiskSnapshot) -> DiskSnapshot:
         probes["read-latency"], skips=probes["write-latency"].skips, failures={"timeout": 3}
     )
     both = {**probes, "write-latency": written}
-    return msgspec.structs.replace(disk, probes=both)
+    return changed(disk, probes=both)
 
 
 def slow(disk: DiskSnapshot) -> DiskSnapshot:
     """Return the disk after an hour in which it was slow for a third of the time."""
     totals = SlowTotals(above_promise_s=HOUR_S / 12, above_usual_s=HOUR_S / 4)
-    return msgspec.structs.replace(disk, slow=totals)
+    return changed(disk, slow=totals)
 
 
 def compared(disk: DiskSnapshot) -> DiskSnapshot:
@@ -104,15 +105,13 @@ def compared(disk: DiskSnapshot) -> DiskSnapshot:
     own_s = disk.verdict_totals.throttled_s
     agreement = agreement_of(HOUR_S, own_s, (0.5 * sum(own_s), 0.0, 0.2 * sum(own_s), 0.0))
     only_theirs = agreement_of(HOUR_S / 10, (0.0,) * len(own_s), (HOUR_S / 20, 0.0, 0.0, 0.0))
-    return msgspec.structs.replace(
-        disk, provider_is_current=True, agreement=agreement.plus(only_theirs)
-    )
+    return changed(disk, provider_is_current=True, agreement=agreement.plus(only_theirs))
 
 
 def make_group(*devices: str, name: str = "ebs", **shares: float) -> GroupSnapshot:
     """Return a group after an hour, in which it was at its limits for these shares of the time."""
     group = group_view()
-    return msgspec.structs.replace(
+    return changed(
         group,
         shared=msgspec.structs.replace(group.shared, name=name),
         devices=devices,
@@ -173,7 +172,7 @@ def openmetrics(end_s: int) -> str:
 
 def _families(end_s: int) -> Iterator[Iterator[str]]:
     for instance, snapshot in FLEET.items():
-        everything = msgspec.structs.replace(snapshot, profile="full")
+        everything = changed(snapshot, profile="full")
         yield _samples(end_s, "up", {"instance": instance}, 1.0, rises=False)
         for family in _collect(everything, REPORTS.get(instance, {})):
             yield from _family_samples(end_s, instance, family)

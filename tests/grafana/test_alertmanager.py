@@ -21,11 +21,7 @@ from support.monitoring_stack import (
 from support.waiting import eventually
 
 EXAMPLE = HERE / "alertmanager.example.yml"
-SEVERITIES = {
-    str(rule["alert"]): labels["severity"]
-    for rule in rules()
-    if "alert" in rule and isinstance(labels := rule["labels"], dict)
-}
+SEVERITIES = {rule["alert"]: rule["labels"]["severity"] for rule in rules() if "alert" in rule}
 RECEIVERS = {"critical": "pager", "warning": "team", "info": "journal"}
 DISK = {"job": "disksla", "instance": "db1:10056", "device": "vdb"}
 

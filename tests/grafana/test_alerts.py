@@ -10,16 +10,16 @@ import yaml
 
 from disksla.promise.configuration.settings import Profile
 from disksla.serve.metrics.profiles import PROFILES
-from grafana.alert_cases import CASES, DOWN, OF_COUNTERS, Case, Firing
-from grafana.alert_series import BREAK_MINUTE, EVAL_AT, EVAL_MINUTE, HOST, Values, World
+from grafana.alert_cases import CASES, DOWN, Case
+from grafana.alert_series import BREAK_MINUTE, EVAL_AT, EVAL_MINUTE, HOST, World
 from grafana.metric_names import is_published
 from grafana.promtool import (
     ALERTS,
     RECORDING_RULES,
-    Alert,
-    ExpectedAlerts,
-    ExpectedSamples,
+    Expected,
     RuleTest,
+    expect_alerts,
+    expect_samples,
     needs_promtool,
     run_rule_tests,
 )
@@ -52,9 +52,9 @@ def bad_hosts(cases: Iterable[Case] = CASES) -> Iterator[HostSeries]:
 
 
 def input_series(hosts: Iterable[HostSeries], pattern: str) -> dict[str, str]:
-    """Return the series of all hosts, with values of a pattern (`steady`, `reset`, ...)."""
+    """Return the series of all hosts, with values of a pattern (`steady`, ...)."""
     return {
-        name.replace(HOST["instance"], host): values_of(values, pattern)
+        name.replace(HOST["instance"], host): str(getattr(values, pattern)())
         for _, host, world in hosts
         for name, values in world.items()
     }
@@ -64,24 +64,13 @@ def published(series: Mapping[str, str], profile: Profile) -> dict[str, str]:
     return {name: values for name, values in series.items() if is_published(name, profile)}
 
 
-def values_of(values: Values, pattern: str) -> str:
-    patterns = {
-        "steady": values.steady,
-        "reset": values.reset,
-        "restarted": values.restarted,
-        "missed": values.missed,
-        "ended": values.ended,
-    }
-    return patterns[pattern]()
+def silent(hosts: Iterable[HostSeries], *times: str) -> list[Expected]:
+    return [expect_samples(firing(case, host), at, {}) for case, host, _ in hosts for at in times]
 
 
-def silent(hosts: Iterable[HostSeries], *times: str) -> list[ExpectedSamples]:
-    return [ExpectedSamples(firing(case, host), at, {}) for case, host, _ in hosts for at in times]
-
-
-def fires(hosts: Iterable[HostSeries], at: str) -> list[ExpectedSamples]:
+def fires(hosts: Iterable[HostSeries], at: str) -> list[Expected]:
     return [
-        ExpectedSamples(f"count({firing(case, host)})", at, {"{}": 1}) for case, host, _ in hosts
+        expect_samples(f"count({firing(case, host)})", at, {"{}": 1}) for case, host, _ in hosts
     ]
 
 
@@ -92,24 +81,16 @@ def firing(case: Case, host: str) -> str:
 def every_alert_with_its_text() -> list[RuleTest]:
     """Expect exactly the alerts of the cases, with all labels and annotations."""
     series: dict[str, str] = {}
-    expected: list[ExpectedAlerts] = []
+    expected: list[Expected] = []
     for case in CASES:
         firings = {f"{case.name} bad": case.bad} | {
             f"{case.name} bad {what}": firing for what, firing in case.also_bad.items()
         }
         for host, each in firings.items():
             series |= input_series([(case, host, each.world)], "steady")
-        alerts = [alert_of_host(case, each, host) for host, each in firings.items()]
-        expected.append(ExpectedAlerts(case.name, EVAL_AT, alerts))
+        alerts = [case.alert(each, host) for host, each in firings.items()]
+        expected.append(expect_alerts(case.name, EVAL_AT, alerts))
     return [RuleTest(series, [*expected, *fires(bad_hosts(), EVAL_AT)])]
-
-
-def alert_of_host(case: Case, firing: Firing, host: str) -> Alert:
-    def renamed(texts: Mapping[str, str]) -> dict[str, str]:
-        return {name: text.replace(HOST["instance"], host) for name, text in texts.items()}
-
-    alert = case.alert(firing)
-    return Alert(renamed(alert.labels), renamed(alert.annotations))
 
 
 def same_alerts_in_each_profile() -> list[RuleTest]:
@@ -119,13 +100,6 @@ def same_alerts_in_each_profile() -> list[RuleTest]:
     expected = fires(bad, EVAL_AT) + silent(good, EVAL_AT)
     series = input_series([*bad, *good], "steady")
     return [RuleTest(published(series, profile), expected) for profile in PROFILES]
-
-
-def counter_resets() -> list[RuleTest]:
-    """A reset fires no alert, and hides none."""
-    good, bad = list(good_hosts()), list(bad_hosts(OF_COUNTERS))
-    expected = silent(good, *AFTER_THE_BREAK) + fires(bad, f"{BREAK_MINUTE + 3}m")
-    return [RuleTest(input_series([*good, *bad], "reset"), expected)]
 
 
 def daemon_restarts() -> list[RuleTest]:
@@ -152,7 +126,6 @@ RULE_TESTS: Mapping[str, Sequence[RuleTest]] = {
     for function in (
         every_alert_with_its_text,
         same_alerts_in_each_profile,
-        counter_resets,
         daemon_restarts,
         missed_scrapes,
         missing_series,

@@ -108,7 +108,7 @@ def test_the_state_is_first_and_no_panel_counts_what_did_not_happen() -> None:
     assert [panel["title"] for panel in DASHBOARDS["disk"]["panels"][:3]] == [
         *("State", "Share of the time", "State history")
     ]
-    assert DASHBOARDS["fleet"]["panels"][0]["title"] == "Disks by their state"
+    assert DASHBOARDS["fleet"]["panels"][0]["title"] == "Disks by state"
     shares = [each["expr"] for each in DASHBOARDS["disk"]["panels"][1]["targets"]]
     assert all(each.endswith(" > 0.0005") for each in shares)
 

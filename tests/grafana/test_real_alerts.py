@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.snapshot import take_snapshot
-from disksla.state.pipeline.state import initial_state
+from disksla.state.pipeline.snapshot import Snapshot
+from disksla.state.pipeline.state import State
 from grafana.queried import served
 from render import render_rules, write
 from support.alerting import SHORT
@@ -59,12 +59,12 @@ def pages_of(daemon: Daemon) -> dict[int, str]:
     limiter = Limiter(buckets=summed(daemon.iops))
     scenario = Scenario(limiter=limiter, loads=(daemon.load,), seconds=SECONDS)
     terms = f"disks: [{{match: {{device: {DEVICE}}}, terms: {daemon.terms}}}]"
-    state = initial_state(configuration_of(terms))
+    state = State(configuration_of(terms))
     pages = {}
     for number, tick in enumerate(run(scenario).ticks):
         state = advance(state, tick)
         if number % 10 == 0 and number:
-            pages[number // 10] = page_of(take_snapshot(state))
+            pages[number // 10] = page_of(Snapshot(state))
     return pages
 
 

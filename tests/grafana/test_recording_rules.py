@@ -1,6 +1,5 @@
 """Recorded series have the right values, and no samples where there is nothing to measure."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -20,8 +19,9 @@ from grafana.alert_series import (
 from grafana.promtool import (
     ALERTS,
     RECORDING_RULES,
-    ExpectedSamples,
+    Expected,
     RuleTest,
+    expect_samples,
     needs_promtool,
     run_rule_tests,
 )
@@ -54,17 +54,17 @@ def renamed(given: Input, host: str = "db1", device: str = "vdb", terms: str = T
     }
 
 
-def disk_sample(record: str, value: float, at: str = AT, **labels: str) -> ExpectedSamples:
+def disk_sample(record: str, value: float, at: str = AT, **labels: str) -> Expected:
     name = "" if is_computed(record) else record
-    return ExpectedSamples(record, at, {series(name, {**DISK, **labels}): value})
+    return expect_samples(record, at, {series(name, {**DISK, **labels}): value})
 
 
-def no_samples(record: str, at: str = AT) -> ExpectedSamples:
-    return ExpectedSamples(record, at, {})
+def no_samples(record: str, at: str = AT) -> Expected:
+    return expect_samples(record, at, {})
 
 
-def of_terms(record: str, value: float, at: str = AT, **labels: str) -> ExpectedSamples:
-    return ExpectedSamples(record, at, {series(record, terms_labels(**labels)): value})
+def of_terms(record: str, value: float, at: str = AT, **labels: str) -> Expected:
+    return expect_samples(record, at, {series(record, terms_labels(**labels)): value})
 
 
 def terms_labels(terms: str = TERMS, **labels: str) -> dict[str, str]:
@@ -94,14 +94,14 @@ def shares_are_of_assessed_seconds() -> list[RuleTest]:
     shares = {"idle": 0.5, "throttled": 0.375, "below": 0.125, "met": 0}
     of_verdict = f"provider_terms_verdict:{SHARE}"
     expected = [
-        ExpectedSamples(
+        expect_samples(
             f'{of_verdict}{{verdict="{verdict}"}}',
             AT,
             {series(of_verdict, terms_labels(verdict=verdict)): value},
         )
         for verdict, value in shares.items()
     ]
-    expected.append(ExpectedSamples(f"sum({of_verdict})", AT, {"{}": 1}))
+    expected.append(expect_samples(f"sum({of_verdict})", AT, {"{}": 1}))
     return [RuleTest(scraped, expected)]
 
 
@@ -142,53 +142,9 @@ def state_is_the_worst_of_five_minutes() -> list[RuleTest]:
     return [
         RuleTest(
             scraped,
-            [ExpectedSamples("round(instance_device:disksla_state:worst5m, 0.001)", AT, states)],
+            [expect_samples("round(instance_device:disksla_state:worst5m, 0.001)", AT, states)],
         )
     ]
-
-
-def compliance_is_of_tested_seconds() -> list[RuleTest]:
-    """Each mixture of verdicts is on a host with terms of its own."""
-    at = "130m"
-    mixtures = [
-        ({"met": 60.0}, 1.0),
-        ({"throttled": 60.0}, 1.0),
-        ({"below": 60.0}, 0.0),
-        ({"below": 15.0, "met": 15.0, "throttled": 30.0}, 0.75),
-        ({"below": 1.0, "met": 1.0}, 0.5),
-        ({"stalled": 45.0}, 0.0),
-        ({"stalled": 10.0, "below": 5.0, "met": 45.0}, 0.75),
-    ]
-    scraped: Input = {}
-    of_disks: dict[str, float] = {}
-    of_all: dict[str, float] = {}
-    for number, (mixture, ratio) in enumerate(mixtures):
-        world = verdicts(idle=60 - sum(mixture.values()), **mixture)
-        host, terms = f"host{number}", f"terms{number}"
-        scraped |= renamed(steady({**world, info(): Gauge(1)}, 140), host=host, terms=terms)
-        of_disks[series("", {**DISK, "instance": f"{host}:10056"})] = ratio
-        of_all[series("", terms_labels(terms))] = ratio
-    expected = [
-        ExpectedSamples(f"{compliance(window, level)} + 0", at, samples)
-        for window in WINDOWS
-        for level, samples in (("instance_device", of_disks), ("provider_terms", of_all))
-    ]
-    return [RuleTest(scraped, expected)]
-
-
-def compliance_is_absent_without_tested_seconds() -> list[RuleTest]:
-    scraped: Input = {}
-    proven = sum_of_hour("disksla_proven_seconds")
-    for verdict in ("idle", "unproven"):
-        world = steady({**verdicts(**{verdict: 60}), info(): Gauge(1)})
-        scraped |= renamed(world, host=verdict, terms=verdict)
-    expected = [
-        no_samples(compliance(window, level))
-        for window in WINDOWS
-        for level in ("instance_device", "provider_terms")
-    ]
-    expected.append(ExpectedSamples(f"count({proven} == 0)", AT, {"{}": 2}))
-    return [RuleTest(scraped, expected)]
 
 
 def compliance_of_an_hour_ends_after_an_hour() -> list[RuleTest]:
@@ -205,25 +161,6 @@ def compliance_of_an_hour_ends_after_an_hour() -> list[RuleTest]:
         no_samples(compliance("1h"), "130m"),
         disk_sample(compliance("1d"), 0.75, "130m"),
         disk_sample(compliance("30d"), 0.75, "130m"),
-    ]
-    return [RuleTest(scraped, expected)]
-
-
-def gaps_do_not_distort_compliance() -> list[RuleTest]:
-    breaks = {
-        "counter-reset": ("0+15x40 0+15x60", "0+45x40 0+45x60"),
-        "daemon-down": ("100+15x40 stale _x20 0+15x40", "700+45x40 stale _x20 0+45x40"),
-        "prometheus-down": ("0+15x40 _x20 915+15x40", "0+45x40 _x20 2745+45x40"),
-    }
-    scraped: Input = {}
-    for host, (below, met) in breaks.items():
-        own = {BELOW: below, MET: met, AT_IOPS: re.sub(r"\d+\+\d+x", "0x", met)}
-        scraped |= renamed({**own, info(): "1x40 _x20 1x40"}, host=host)
-    samples = {series("", {**DISK, "instance": f"{host}:10056"}): 0.75 for host in breaks}
-    expected = [
-        ExpectedSamples(f"round({compliance(window)}, 0.001)", at, samples)
-        for window in WINDOWS
-        for at in ("70m", "95m")
     ]
     return [RuleTest(scraped, expected)]
 
@@ -251,6 +188,11 @@ def time_throttled_by_the_machine_is_not_tested() -> list[RuleTest]:
             0,
         ),
         "of-the-version-before": (verdicts(throttled=45, below=15), 0.75, 300),
+        "met": (verdicts(met=60), 1.0, 300),
+        "below-for-a-second": (verdicts(idle=58, below=1, met=1), 0.5, 10),
+        "stalled": (verdicts(idle=15, stalled=45), 0.0, 225),
+        "stalled-and-below": (verdicts(stalled=10, below=5, met=45), 0.75, 300),
+        "not-tested": (verdicts(unproven=30, idle=30), None, 0),
     }
     scraped: Input = {}
     for host, (world, _, _) in hosts.items():
@@ -258,7 +200,7 @@ def time_throttled_by_the_machine_is_not_tested() -> list[RuleTest]:
     ratios = {host: ratio for host, (_, ratio, _) in hosts.items() if ratio is not None}
     tested = {host: seconds for host, (_, _, seconds) in hosts.items()}
     expected = [
-        ExpectedSamples(f"{compliance(window, level)} + 0", at, samples)
+        expect_samples(f"{compliance(window, level)} + 0", at, samples)
         for window in WINDOWS
         for level, samples in (
             ("instance_device", {of_host(host): ratio for host, ratio in ratios.items()}),
@@ -270,9 +212,9 @@ def time_throttled_by_the_machine_is_not_tested() -> list[RuleTest]:
     ]
     proven = "round(instance_device:disksla_proven_seconds:increase5m, 0.001)"
     expected += [
-        ExpectedSamples(proven, at, {of_host(host): seconds for host, seconds in tested.items()}),
+        expect_samples(proven, at, {of_host(host): seconds for host, seconds in tested.items()}),
         # At most eight for each disk; without compliance if nothing was tested.
-        ExpectedSamples(
+        expect_samples(
             'count by (job, instance, device) ({__name__=~"instance_device.*"})',
             at,
             {of_host(host): 8 if host in ratios else 6 for host in hosts},
@@ -291,7 +233,7 @@ def time_throttled_by_the_machine_is_exactly_none() -> list[RuleTest]:
         MET: "3.3+0x100",
         info(): "1x100",
     }
-    expected: list[ExpectedSamples] = [no_samples(compliance(window)) for window in WINDOWS]
+    expected: list[Expected] = [no_samples(compliance(window)) for window in WINDOWS]
     expected.append(disk_sample(sum_of_hour("disksla_proven_seconds"), 0))
     return [RuleTest(scraped, expected)]
 
@@ -301,20 +243,23 @@ def resets_do_not_count_time_throttled_by_the_machine() -> list[RuleTest]:
     reset = "500+{0}x40 0+{0}x60"
     restarted = "500+{0}x40 stale _x20 0+{0}x40"
     upgraded = "_x62 0+{0}x40"
+    not_scraped = "500+{0}x40 _x20 10000+{0}x40"
     scraped: Input = {}
     for host, values, of_machine in (
         ("reset", reset, reset),
         ("restarted", restarted, restarted),
         ("upgraded", restarted, upgraded),
+        ("prometheus-down", not_scraped, not_scraped),
     ):
         counters = {BELOW: 15, MET: 15, AT_IOPS: 30, THROTTLED: 90}
         own = {name: values.format(number) for name, number in counters.items()}
         scraped |= renamed(
             {**own, AT_MACHINE: of_machine.format(60), info(): "1x40 _x20 1x40"}, host=host
         )
-    samples = {of_host(host): 0.75 for host in ("reset", "restarted", "upgraded")}
+    hosts = ("reset", "restarted", "upgraded", "prometheus-down")
+    samples = {of_host(host): 0.75 for host in hosts}
     expected = [
-        ExpectedSamples(f"round({compliance(window)}, 0.001)", at, samples)
+        expect_samples(f"round({compliance(window)}, 0.001)", at, samples)
         for window in WINDOWS
         for at in ("70m", "95m")
     ]
@@ -343,18 +288,12 @@ def sums_by_terms() -> list[RuleTest]:
         **renamed(steady(reads), host="db2", terms=OTHER_TERMS),
     }
     rates = "provider_terms:disksla_reads_completed:rate5m"
-    of_verdict = f"provider_terms_verdict:{SHARE}"
     expected = [
-        ExpectedSamples(
+        expect_samples(
             rates,
             AT,
             {series(rates, terms_labels()): 200, series(rates, terms_labels(OTHER_TERMS)): 100},
-        ),
-        ExpectedSamples(
-            f'{of_verdict}{{verdict="throttled"}}',
-            AT,
-            {series(of_verdict, terms_labels(verdict="throttled")): 0.25},
-        ),
+        )
     ]
     return [RuleTest(scraped, expected)]
 
@@ -367,11 +306,11 @@ def two_infos_are_one_disk() -> list[RuleTest]:
         of_disk("reads_completed_total"): "0+6000x100",
     }
     expected = [
-        ExpectedSamples("count(instance_device:disksla_disk_info:topk)", AT, {"{}": 1}),
+        expect_samples("count(instance_device:disksla_disk_info:topk)", AT, {"{}": 1}),
         of_terms("provider_terms:disksla_disks:count", 1),
         of_terms("provider_terms:disksla_reads_completed:rate5m", 100),
         of_terms(compliance("1h", "provider_terms"), 0.5),
-        ExpectedSamples('count(ALERTS{alertname="DiskBelowPromise"})', AT, {"{}": 1}),
+        expect_samples('count(ALERTS{alertname="DiskBelowPromise"})', AT, {"{}": 1}),
     ]
     return [RuleTest(scraped, expected)]
 
@@ -384,8 +323,8 @@ def labels_of_a_site_are_kept() -> list[RuleTest]:
     of_disk_ = series(compliance("1d"), {**HOST, "cluster": "one", "device": "vdb"})
     of_all = series(compliance("1h", "provider_terms"), terms_labels(cluster="one"))
     expected = [
-        ExpectedSamples(compliance("1d"), AT, {of_disk_: 0.5}),
-        ExpectedSamples(compliance("1h", "provider_terms"), AT, {of_all: 0.5}),
+        expect_samples(compliance("1d"), AT, {of_disk_: 0.5}),
+        expect_samples(compliance("1h", "provider_terms"), AT, {of_all: 0.5}),
     ]
     return [RuleTest(scraped, expected)]
 
@@ -395,10 +334,7 @@ RULE_TESTS: Mapping[str, Sequence[RuleTest]] = {
     for function in (
         state_is_the_worst_of_five_minutes,
         shares_are_of_assessed_seconds,
-        compliance_is_of_tested_seconds,
-        compliance_is_absent_without_tested_seconds,
         compliance_of_an_hour_ends_after_an_hour,
-        gaps_do_not_distort_compliance,
         time_throttled_by_the_machine_is_not_tested,
         time_throttled_by_the_machine_is_exactly_none,
         resets_do_not_count_time_throttled_by_the_machine,

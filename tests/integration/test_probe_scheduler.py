@@ -15,8 +15,9 @@ from disksla.base.operating_system.roots import Roots
 from disksla.base.operating_system.scheduler import JobTimes, Scheduler
 from disksla.kernel.disks.inventory import read_disks
 from disksla.measure.probes.probe_scheduler import ProbeScheduler
-from disksla.promise.configuration.fields import DevicePattern
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import (
+    DevicePattern,
     DiscoverySettings,
     ProbeEntry,
     Settings,
@@ -50,7 +51,7 @@ class Bench:
         shutil.copy(ANSWER, self.bin_dir / "answer")
         self.state_directory = directory / "state"
         self.state_directory.mkdir()
-        self.sampler = Sampler(Roots(), State(self.settings(FREQUENT), CATALOG))
+        self.sampler = Sampler(Roots(), State(Configuration(self.settings(FREQUENT), CATALOG)))
         self.sampler.post(read_disks(Roots()).disks)
         self.scheduler = Scheduler()
         self.posted: list[ProbeResult] = []

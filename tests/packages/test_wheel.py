@@ -57,7 +57,7 @@ def test_wheel_has_all_files_of_the_package(wheels: tuple[Path, Path]) -> None:
     source = ROOT / "exporter"
     expected = {
         str(path.relative_to(source))
-        for pattern in ("*.py", "*.css", "*.csv", "*.html", "*.js", "*.yaml", "py.typed")
+        for pattern in ("*.py", "*.css", "*.csv", "*.html", "*.js", "*.json", "*.yaml", "py.typed")
         for path in (source / "disksla").rglob(pattern)
     }
     with zipfile.ZipFile(wheels[0]) as wheel:

@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from disksla.promise.catalogue.limits import Rates
-from disksla.state.pipeline.peaks import Traffic
+from disksla.state.pipeline.totals import Traffic
 from disksla.tell.api.disks_document import (
     ChartsDocument,
     CreditsDocument,

@@ -7,15 +7,13 @@ from pathlib import Path
 import psutil
 
 _SCRIPT = """#!/bin/sh
-''''exec {python} -IS "$0" "$@" # '''
+''''[ "$*" != --version ] || {{ echo {version}; exit {version_status}; }}
+exec {python} -IS "$0" "$@" # '''
 # Through a shell: in the first line, the path of Python could not contain a blank.
 # Without site packages, such as coverage, which would write a file: RLIMIT_FSIZE may be 0.
-import os, signal, subprocess, sys, time
+import os, signal, sys, time
 from pathlib import Path
 
-if sys.argv[1:] == ["--version"]:
-    print({version!r})
-    raise SystemExit({version_status!r})
 options = dict(word.removeprefix("--").partition("=")[::2] for word in sys.argv[1:])
 HERE = Path({here!r})
 sys.path.append({packages!r})
@@ -50,6 +48,7 @@ while True:
 """
 
 HAS_A_GRANDCHILD = """
+import subprocess
 code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 grandchild = subprocess.Popen([sys.executable, "-c", code])
 (HERE / f"grandchild.{grandchild.pid}").touch()
@@ -58,6 +57,7 @@ grandchild.wait()
 """
 
 LEAVES_A_GRANDCHILD = """
+import subprocess
 grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 (HERE / f"grandchild.{grandchild.pid}").touch()
 os.write(1, (HERE / "answer").read_bytes())
@@ -86,7 +86,7 @@ def fake_fio(
     script.write_text(
         _SCRIPT.format(
             python=shlex.quote(sys.executable),
-            version=version,
+            version=shlex.quote(version),
             version_status=version_status,
             here=str(directory),
             packages=str(Path(psutil.__file__).parent.parent),

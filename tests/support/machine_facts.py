@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 from prometheus_client.core import Sample
 
-from disksla.base.schema.yaml_file import parse_record
+from disksla.base.errors import DiskslaError
+from disksla.base.schema.yaml_file import parse_document
 from disksla.base.units import GIB
 from disksla.commands.doctor_checks import CheckResult, examine
 from disksla.commands.doctor_checks.facts import (
@@ -23,7 +24,8 @@ from disksla.kernel.disks.disk import Disk
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.settings_file import parse_settings, with_terms_files
-from disksla.promise.configuration.terms_file import TermsContent, TermsFile
+from disksla.promise.configuration.terms_file import FileEntry, TermsFile, used_as
+from disksla.promise.terms_file import LISTS, TermsFileOf
 
 CATALOG = load_catalog()
 NOW_S = 1_800_000_000.0
@@ -46,10 +48,15 @@ def configured(text: str, *terms_files: TermsFile) -> ConfigurationFacts:
     return ConfigurationFacts("disksla.yml", configuration_of(text, *terms_files))
 
 
-def terms_file(text: str, name: str = "/state-detect/cloud.json") -> TermsFile:
-    """Return a terms file by its content, in YAML."""
-    content = parse_record(text.encode(), name, TermsContent, {})
-    return content.to_file(name, CATALOG, NOW_S)
+def terms_file(
+    text: str, name: str = "/state-detect/cloud.json", written_s: float = NOW_S
+) -> TermsFile:
+    """Return a terms file by its content, in YAML. Raise DiskslaError with its problems."""
+    document = parse_document(text.encode(), name)
+    file, problems = document.read(TermsFileOf[FileEntry | None], {}, LISTS)
+    if file is None or problems:
+        raise DiskslaError("\n".join(document.lines(problems)))
+    return used_as(file, name, written_s)
 
 
 def sample(name: str, value: float = 1.0, **labels: str) -> Sample:

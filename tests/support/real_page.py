@@ -35,8 +35,8 @@ from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.probe_results import ProbeResult
-from disksla.state.pipeline.snapshot import Snapshot, take_snapshot
-from disksla.state.pipeline.state import State, initial_state
+from disksla.state.pipeline.snapshot import Snapshot
+from disksla.state.pipeline.state import State
 from disksla.state.pipeline.tick import Tick
 from support.ebs_pages import Page
 from support.machine_facts import configuration_of, terms_file
@@ -44,7 +44,7 @@ from support.nfs_client import Export, NfsClient
 from support.reports import RESULTS, a_report
 from support.scenarios import SCENARIOS
 from support.simulated_limiter import DEVICE, Closed, Limiter, Scenario, run, summed
-from support.snapshots import ABOUT
+from support.snapshots import ABOUT, changed
 
 TARGET = {"job": "disksla", "instance": "db-1:10056"}
 THROTTLED, BELOW, SLOW, STALLED, SHARED, MOUNT = (
@@ -101,7 +101,7 @@ _CLAIM = {
 def machine_states(seconds: float) -> Iterator[State]:
     """Yield the state after each tick of so many seconds."""
     runs = {name: run(replace(each, seconds=seconds)).ticks for name, each in _SCENARIOS.items()}
-    state = initial_state(configuration_of(_CONFIGURATION, terms_file(_API)))
+    state = State(configuration_of(_CONFIGURATION, terms_file(_API)))
     export = Export()
     client = NfsClient(export)
     inventory = (*_disks(), *nfs_disks(parse_mountinfo(client.mountinfo())))
@@ -190,7 +190,7 @@ def snapshots(seconds: int = 12, every_s: int = 4) -> Sequence[tuple[int, Snapsh
     """Return what was scraped in so many seconds, with the seconds since the begin."""
     failed: Mapping[tuple[TermsSource, str], int] = {("api", "denied"): 1}
     return [
-        (number // 10, take_snapshot(state).with_terms_failures(failed))
+        (number // 10, Snapshot(state, terms_failures=failed))
         for number, state in enumerate(machine_states(seconds))
         if number and number % (10 * every_s) == 0
     ]
@@ -204,7 +204,7 @@ def page(after_s: int, profile: Profile = "default") -> str:
 
 def page_of(snapshot: Snapshot, profile: Profile = "default") -> str:
     """Return the page of a snapshot."""
-    snapshot = msgspec.structs.replace(snapshot, profile=profile)
+    snapshot = changed(snapshot, profile=profile)
     disks = [each.disk for each in snapshot.disks if each.disk.name == THROTTLED]
     reports = {disk_key(disk) or "": a_report(*RESULTS) for disk in disks}
     registry = make_registry(SnapshotCollector(lambda: snapshot, lambda: ABOUT, lambda: reports))

@@ -44,7 +44,7 @@ def reconfigured(
     state: State, settings: Settings, machines: tuple[MachineChoice, ...] = ()
 ) -> State:
     """Return a state with other settings, and the same catalogue."""
-    configuration = Configuration(settings, state.catalog, machines)
+    configuration = Configuration(settings, state.configuration.catalog, machines)
     return configure(state, match_disks(configuration, state.inventory), state.clocks)
 
 
@@ -70,7 +70,7 @@ class Machine:
         }
         self.sysfs_inflight: dict[str, tuple[int, int]] = {}
         self.data_writes: dict[str, tuple[int, int]] = {}
-        self.state = State(settings or Settings(), CATALOG)
+        self.state = State(Configuration(settings or Settings(), CATALOG))
         self.tick(disks=disks, text=None if unreadable else "as it is")
 
     def does(self, device: str, **rises: int) -> None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from disksla.promise.configuration.custom_terms import CustomTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.tick import Tick
 from population import loads as programs
 from population.limiter import WINDOW_S, Bucket, Limiter, LimitName, ThrottledAt

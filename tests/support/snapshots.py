@@ -1,11 +1,14 @@
 """Example snapshots of disks, and strategies for arbitrary snapshots."""
 
 import math
+from copy import copy
+from typing import TypeVar
 
 import msgspec
 from hypothesis import strategies as st
 
 from disksla.base.histogram import Histogram, LatencyBin
+from disksla.kernel.consumers import NO_CONSUMERS
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.procfs.diskstats import Counters
 from disksla.kernel.procfs.iowait import HostWait
@@ -22,15 +25,22 @@ from disksla.promise.catalogue.limits import (
 from disksla.promise.catalogue.machine import SharedLimits
 from disksla.promise.configuration.settings import PROBE_KINDS, ProbeKind
 from disksla.serve.metrics.self_metrics import BuildInfo
-from disksla.state.pipeline.peaks import Traffic
 from disksla.state.pipeline.probe_results import (
     FAILURE_REASONS,
     SKIP_REASONS,
     ProbeResult,
     ProbeTotals,
 )
-from disksla.state.pipeline.snapshot import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot
-from disksla.state.pipeline.totals import LOAD_BOUNDS_RATIO, VerdictTotals
+from disksla.state.pipeline.sampler_stats import SamplerStats
+from disksla.state.pipeline.slow import SlowTotals
+from disksla.state.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot, TermsSnapshot
+from disksla.state.pipeline.totals import (
+    LOAD_BOUNDS_RATIO,
+    DiskTotals,
+    LatencyMeter,
+    Traffic,
+    VerdictTotals,
+)
 from disksla.verdict.credits.account import CreditLevel
 from disksla.verdict.throttling.ceiling import Ceiling
 from disksla.verdict.throttling.throttle import Throttle
@@ -74,6 +84,64 @@ TOTALS = Counters(
 )  # fmt: skip
 
 
+Shown = TypeVar("Shown")
+
+
+class KnownDisk(DiskSnapshot):
+    """A disk of which everything that is shown is given."""
+
+    def __init__(self, **known: object) -> None:
+        vars(self).update(_UNKNOWN | known)
+
+
+class KnownGroup(GroupSnapshot):
+    """A group of which everything that is shown is given."""
+
+    def __init__(self, **known: object) -> None:
+        vars(self).update(known)
+
+
+class KnownSnapshot(Snapshot):
+    """A snapshot of which everything that is shown is given."""
+
+    def __init__(
+        self,
+        disks: tuple[DiskSnapshot, ...],
+        sampler: SamplerStats,
+        groups: tuple[GroupSnapshot, ...] = (),
+    ) -> None:
+        vars(self).update(disks=disks, sampler=sampler, groups=groups)
+        vars(self).update(terms=TermsSnapshot(), timestamp_s=0.0, profile="default")
+
+
+def changed(shown: Shown, **changes: object) -> Shown:
+    """Return a snapshot, or a record in it, with other values."""
+    if isinstance(shown, msgspec.Struct):
+        return msgspec.structs.replace(shown, **changes)
+    other = copy(shown)
+    vars(other).update(changes)
+    return other
+
+
+_UNKNOWN: dict[str, object] = {
+    **dict.fromkeys(("counters", "inflight", "load", "present_load", "verdict", "throttle")),
+    **dict.fromkeys(("ceiling", "data_writes", "machine_type", "agreement", "provider", "mount")),
+    "why_no_consumers": None,
+    "provider_is_current": False,
+    "totals": DiskTotals(),
+    "verdict_totals": VerdictTotals(),
+    "slow": SlowTotals(),
+    "usual_latency_s": {},
+    "peak": Traffic(),
+    "present": Traffic(),
+    "credits": (),
+    "groups": (),
+    "probes": {},
+    "probe_intervals_s": {},
+    "consumers": NO_CONSUMERS,
+}
+
+
 def histogram(bounds: tuple[float, ...], seed: int = 7) -> Histogram:
     """Return a histogram with observations in every bucket."""
     filled = Histogram.empty(bounds)
@@ -90,7 +158,7 @@ def disk_view(
     hostile: str = "",
 ) -> DiskSnapshot:
     """Return a busy disk with limits; `hostile` is added to every text that a device provides."""
-    return DiskSnapshot(
+    return KnownDisk(
         disk=Disk(
             name=name,
             major=252,
@@ -108,8 +176,10 @@ def disk_view(
         ),
         counters=totals,
         inflight=5,
-        read_latency_s=histogram(LATENCY_BOUNDS_S, 3),
-        write_latency_s=histogram(LATENCY_BOUNDS_S, 5),
+        totals=DiskTotals(
+            read_latency=LatencyMeter(histogram(LATENCY_BOUNDS_S, 3)),
+            write_latency=LatencyMeter(histogram(LATENCY_BOUNDS_S, 5)),
+        ),
         load=histogram(LOAD_BOUNDS_RATIO),
         peak=Traffic(9800.0, 4990.0, 401.4e6, 204.4e6),
         present=Traffic(4010.0, 1210.0, 164.3e6, 49.6e6),
@@ -136,13 +206,13 @@ def group_view() -> GroupSnapshot:
             (Bucket("iops", 8000.0, 3600, 3600, 18_750.0),),
         ),
     )
-    return GroupSnapshot(
-        SharedLimits("ebs", "all EBS volumes of the instance together", "m5.large", limits),
-        ("vdb", "vdc"),
-        histogram(LOAD_BOUNDS_RATIO),
-        0.98,
-        {"iops": 40.0, "bandwidth": 2.0},
-        (IOPS_CREDITS,),
+    return KnownGroup(
+        shared=SharedLimits("ebs", "all EBS volumes of the instance together", "m5.large", limits),
+        devices=("vdb", "vdc"),
+        totals=DiskTotals(load=histogram(LOAD_BOUNDS_RATIO)),
+        present_load=0.98,
+        throttled_s={"iops": 40.0, "bandwidth": 2.0},
+        credits=(IOPS_CREDITS,),
     )
 
 
@@ -166,7 +236,7 @@ def probed_disk_view() -> DiskSnapshot:
         "read-latency": ProbeTotals(last_attempt_s=1763900000.0).plus(measured),
         "write-latency": ProbeTotals(last_attempt_s=1763900000.0).plus(skipped),
     }
-    return msgspec.structs.replace(
+    return changed(
         disk_view(),
         probes=probes,
         probe_intervals_s={"read-latency": 600.0, "write-latency": 3600.0},
@@ -175,35 +245,27 @@ def probed_disk_view() -> DiskSnapshot:
 
 def unknown_disk_view(name: str = "sda") -> DiskSnapshot:
     """Return a disk of which only name, number and size are known."""
-    return DiskSnapshot(
+    return KnownDisk(
         disk=Disk(name, 8, 0, 20 * 1024**3),
         assignment=Assignment(
             "generic.ssd", "generic", "no rule matched", 20 * 1024**3, NO_LIMITS
         ),
-        counters=None,
-        inflight=None,
-        read_latency_s=Histogram.empty(LATENCY_BOUNDS_S),
-        write_latency_s=Histogram.empty(LATENCY_BOUNDS_S),
-        load=None,
-        peak=Traffic(),
-        present=Traffic(),
-        present_load=None,
     )
 
 
-SAMPLER = SamplerSnapshot(
+SAMPLER = SamplerStats(
     ticks=864_000,
     missed_ticks=3,
     lateness_s=histogram(LATENESS_BOUNDS_S),
     gaps={"late": 3, "reset": 0, "swapped": 1},
     errors={"diskstats": 0, "inflight": 2},
-    collectors={"diskstats": True, "inflight": False},
+    problems={"inflight:vdb": "Input/output error"},
 )
 
 
 def view(*disks: DiskSnapshot, groups: tuple[GroupSnapshot, ...] = ()) -> Snapshot:
     """Return a snapshot of `disks` by a sampler that had gaps and errors."""
-    return Snapshot(disks, SAMPLER, groups)
+    return KnownSnapshot(disks, SAMPLER, groups)
 
 
 # Arbitrary snapshots. Texts are any that a device or a file system can have, even surrogates.
@@ -279,13 +341,16 @@ _probe_results = st.builds(
 )
 _probe_totals = st.just(ProbeTotals()) | _probe_results.map(ProbeTotals().plus)
 disk_views = st.builds(
-    DiskSnapshot,
+    KnownDisk,
     disk=_disks,
     assignment=st.builds(Assignment, nasty_text, nasty_text, nasty_text, _counts, _limits),
     counters=st.none() | _counters,
     inflight=st.none() | _counts,
-    read_latency_s=histograms(LATENCY_BOUNDS_S),
-    write_latency_s=histograms(LATENCY_BOUNDS_S),
+    totals=st.builds(
+        DiskTotals,
+        read_latency=st.builds(LatencyMeter, histograms(LATENCY_BOUNDS_S)),
+        write_latency=st.builds(LatencyMeter, histograms(LATENCY_BOUNDS_S)),
+    ),
     load=st.none() | histograms(LOAD_BOUNDS_RATIO),
     peak=_traffic,
     present=_traffic,
@@ -294,15 +359,15 @@ disk_views = st.builds(
     probes=st.dictionaries(st.sampled_from(PROBE_KINDS), _probe_totals),
 )
 views = st.builds(
-    Snapshot,
+    KnownSnapshot,
     st.lists(disk_views, max_size=3, unique_by=lambda one: one.disk.name).map(tuple),
     st.builds(
-        SamplerSnapshot,
+        SamplerStats,
         ticks=_counts,
         missed_ticks=_counts,
         lateness_s=histograms(LATENESS_BOUNDS_S),
         gaps=st.dictionaries(nasty_text, _counts, max_size=2),
         errors=st.dictionaries(nasty_text, _counts, max_size=2),
-        collectors=st.dictionaries(nasty_text, st.booleans(), max_size=2),
+        parts=st.dictionaries(nasty_text, st.booleans(), max_size=2),
     ),
 )

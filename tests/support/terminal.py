@@ -51,9 +51,13 @@ class Emulator:
     def _write(self, text: str) -> None:
         if not self.is_alternate:
             self.before += text
-        elif text:
-            assert text.isprintable(), text
-            self._add(text)
+            return
+        for number, line in enumerate(text.replace("\r", "").split("\n")):
+            if number:
+                self._row += 1
+                self.rows[self._row] = ""
+            assert line.isprintable(), line
+            self._add(line)
 
     def _add(self, text: str) -> None:
         self.rows[self._row] = self.rows.get(self._row, "") + text

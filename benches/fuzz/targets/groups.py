@@ -4,8 +4,10 @@ import math
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import astuple
 
-from disksla.kernel.consumers.io_files import Amounts, parse_io_max, parse_io_stat
+from disksla.base.counts import Counts
+from disksla.kernel.consumers.io_files import parse_io_max, parse_io_stat
 from disksla.kernel.consumers.names import consumer_of, pod_names_of
 from disksla.kernel.procfs.mountstats import parse_mountstats
 from fuzz.target import Target
@@ -31,7 +33,7 @@ def io_stat(content: bytes) -> bool:
         found = parse_io_stat(content.decode(errors="replace"))
     except ValueError:
         return False
-    assert all(0 <= value < 2**64 for amounts in found.values() for value in amounts)
+    assert all(0 <= value < 2**64 for amounts in found.values() for value in astuple(amounts))
     return _can_be_summed(found)
 
 
@@ -41,13 +43,13 @@ def io_max(content: bytes) -> bool:
         found = parse_io_max(content.decode(errors="replace"))
     except ValueError:
         return False
-    assert all(value >= 0 for amounts in found.values() for value in amounts)
+    assert all(value >= 0 for amounts in found.values() for value in astuple(amounts))
     return _can_be_summed(found)
 
 
-def _can_be_summed(found: dict[str, Amounts]) -> bool:
+def _can_be_summed(found: dict[str, Counts]) -> bool:
     for amounts in found.values():
-        total = amounts.plus(amounts)
+        total = amounts + amounts
         assert not math.isnan(total.bytes / 1.5 + total.requests / 1.5)
     return bool(found)
 

@@ -22,7 +22,7 @@ from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline import saved_state as saved
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.restore import PreviousRun
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State, to_saved_state
 from disksla.state.pipeline.tick import Tick
 from disksla.state.pipeline.window_records import window_records
@@ -53,7 +53,7 @@ BURSTING = saved.SavedState(
 
 def published(state: State) -> None:
     """Check that the metrics of a state can be parsed, and that no counter is negative."""
-    registry = make_registry(SnapshotCollector(lambda: take_snapshot(state)))
+    registry = make_registry(SnapshotCollector(lambda: Snapshot(state)))
     page = render_metrics(registry).body.decode()
     for family in text_string_to_metric_families(page):
         for sample in family.samples:
@@ -76,7 +76,7 @@ def _resumed(text: bytes) -> bool:
         return False
     assert saved.decode(saved.encode(decoded), "machine", NOW) == decoded
     for boot in ("boot-1", "boot-2"):
-        now = State(Settings(), CATALOG, PreviousRun(decoded, boot))
+        now = State(Configuration(Settings(), CATALOG), PreviousRun(decoded, boot))
         for later_s in (0.0, 0.1, 0.2):
             clocks = Clocks(*(clock + later_s for clock in msgspec.structs.astuple(NOW)))
             now = advance(now, Tick(clocks, "254 0 vda 1 0 8 1 0 0 0 0 0 1 1\n", disks=(DISK,)))

@@ -19,9 +19,8 @@ from disksla.measure.probes.probe_plan import plan_probe
 from disksla.promise.catalogue import derive_limits
 from disksla.promise.catalogue.catalog import load_catalog, parse_catalog
 from disksla.promise.catalogue.derivation import derivation
-from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.matching import assign, why_not_monitored
-from disksla.promise.configuration.settings import Settings
+from disksla.promise.configuration.settings import DevicePattern, Settings
 from disksla.promise.configuration.settings_file import parse_settings
 from disksla.tell.limits_text import limits_document
 from fuzz.target import Target, Tree

@@ -25,12 +25,20 @@ def escape_character(letter: str) -> str:
 
 
 def escape_bytes(text: str) -> str:
-    """Return `text` with every byte that is not UTF-8 as a backslash escape.
+    """Return `text` with bytes that are not UTF-8, and direction marks, as backslash escapes.
 
     Serials and mount points may contain any bytes. Python decodes those that are not UTF-8 to
-    lone surrogates, which cannot be encoded again.
+    lone surrogates, which cannot be encoded again. A direction mark would display what follows it
+    backwards.
     """
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+    if text.isascii():
+        return text
+    shown = _DIRECTION.sub(lambda found: escape_character(found[0]), text)
+    return shown.encode("utf-8", "backslashreplace").decode()
+
+
+_DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Unicode's Bidi_Control characters (UAX 9)."""
 
 
 LONGEST_LABEL_VALUE = 256
@@ -38,22 +46,13 @@ LONGEST_LABEL_VALUE = 256
 
 
 def label_value(text: str) -> str:
-    """Return text as the value of a label of a metric: without bytes that are not UTF-8, cut."""
+    """Return text as the value of a label of a metric: as of `escape_bytes`, cut."""
     return escape_bytes(text)[:LONGEST_LABEL_VALUE]
 
 
 def escape_html(text: str) -> str:
-    """Escape text for HTML; bytes that are not UTF-8 and direction marks become escapes.
-
-    A direction mark would display what follows it backwards, to the end of the element.
-    """
-    return html.escape(
-        _DIRECTION.sub(lambda found: escape_character(found[0]), escape_bytes(text))
-    )
-
-
-_DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Unicode's Bidi_Control characters (UAX 9)."""
+    """Escape text for HTML, and what `escape_bytes` escapes."""
+    return html.escape(escape_bytes(text))
 
 
 def escape_xml(text: str) -> str:

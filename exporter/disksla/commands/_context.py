@@ -35,7 +35,7 @@ from disksla.promise.configuration import (
     with_kubernetes_volumes,
 )
 from disksla.promise.configuration.terms_directory import read_with_terms
-from disksla.state.pipeline import State, Tick, initial_state
+from disksla.state.pipeline import State, Tick
 from disksla.state.pipeline.sampler import Sampler
 
 _SHARED = "a measurement would use what all clients of the storage share"
@@ -139,15 +139,9 @@ def read_context(arguments: argparse.Namespace) -> HostContext:
 
 def recorded_context(state: State) -> HostContext:
     """Return the block devices of a recording, after its last tick, with its configuration."""
-    configuration = Configuration(
-        settings=state.settings,
-        catalog=state.catalog,
-        machines=state.machines,
-        machine_problem=state.machine_problem,
-        unknown_machines=state.unknown_machines,
-        terms_files=state.terms_files,
-    )
-    return HostContext(with_kubernetes_volumes(state.inventory, state.terms_files), configuration)
+    configuration = state.configuration
+    disks = with_kubernetes_volumes(state.inventory, configuration.terms_files)
+    return HostContext(disks, configuration)
 
 
 _DEVICE_HELP = (
@@ -190,7 +184,7 @@ def prepare_sampler(
     Raises DiskslaError if one of them cannot be read.
     """
     roots = roots_of(arguments)
-    sampler = Sampler(roots, initial_state(configuration or read_all(arguments)), on_tick)
+    sampler = Sampler(roots, State(configuration or read_all(arguments)), on_tick)
     sampler.post(read_disks(roots).disks)
     return sampler
 

@@ -67,12 +67,20 @@ def disks_of_daemon(
 
 
 def chosen_disks(disks: Sequence[DiskDocument], names: Sequence[str]) -> Sequence[DiskDocument]:
-    """Return the disks of these kernel names or mount points, or all. Raise DiskslaError."""
+    """Return the disks of these kernel names, mount points or claims, or all.
+
+    Raise DiskslaError if there is no such disk.
+    """
     if not disks:
         raise DiskslaError("the daemon monitors no disk; disksla disks shows why")
     if not names:
         return disks
-    by_name = {name: disk for disk in disks for name in (*disk.mount_points, disk.device)}
+    by_name = {
+        name: disk
+        for disk in disks
+        for name in (*disk.mount_points, disk.claim, disk.device)
+        if name
+    }
     wanted = [escape_bytes(name.removeprefix("/dev/")) for name in names]
     if missing := [name for name in wanted if name not in by_name]:
         raise DiskslaError(

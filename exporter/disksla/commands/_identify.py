@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from disksla.base.console import SafeConsole, to_json
+from disksla.base.console import to_json
 from disksla.base.errors import DiskslaError
 from disksla.base.histogram import quantile_s
 from disksla.base.schema import duration
@@ -30,7 +30,8 @@ from disksla.measure.benchmark.sweep_journal_file import LARGEST_BYTES
 from disksla.measure.benchmark.sweep_matrix import evidence_of, read_csv
 from disksla.measure.fio.runner import find_fio
 from disksla.promise.configuration import CUSTOM_TERMS
-from disksla.tell.limits_text import facts_table
+from disksla.tell.page import FactList, Heading, Line
+from disksla.tell.printed_page import print_parts
 
 _CACHED_S = 0.5
 _GRACE_S = 30.0
@@ -96,15 +97,15 @@ def _measure(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ev
 
 
 def _print(name: str, evidence: Evidence, finding: IdentifiedMedium) -> None:
-    console = SafeConsole()
-    console.print(f"{name}: {finding.title}", style="bold")
-    console.print()
-    for sentence in (*finding.observations, finding.conclusion):
-        console.print(sentence)
-    for sentence in finding.contradictions:
-        console.print(f"Contradiction: {sentence}", style="bold")
-    console.print()
-    console.print(facts_table(_facts(evidence)))
+    print_parts([Heading(f"{name}: {finding.title}", level=1)])
+    print()
+    print_parts(
+        [
+            *map(Line, (*finding.observations, finding.conclusion)),
+            *(Line(f"Contradiction: {each}", "strong") for each in finding.contradictions),
+            FactList([*_facts(evidence)]),
+        ]
+    )
 
 
 def _facts(evidence: Evidence) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from disksla.base.console import SafeConsole, to_json
 from disksla.base.errors import DiskslaError
@@ -31,7 +30,8 @@ from disksla.promise.configuration import ProbeEntry
 from disksla.state.pipeline import ProbeResult, Skip, disk_snapshot
 from disksla.state.pipeline.probe_results import quantile_s
 from disksla.tell.explanation import SHOWN_TEXT, describe_load
-from disksla.tell.limits_text import facts_table
+from disksla.tell.page import DataTable, FactList
+from disksla.tell.printed_page import print_parts
 
 _FIRST_TICKS = 2
 """Ticks until the state contains the disk."""
@@ -65,10 +65,11 @@ def measure_latency(arguments: argparse.Namespace) -> int:
         disk, host.disks, Path(host.settings.state.directory), roots_of(arguments)
     )
     console = SafeConsole(quiet=arguments.json)
-    console.print(facts_table(_facts(plan, observation)))
+    print_parts([FactList([*_facts(plan, observation)])], console)
     if skips:
         console.print()
-        console.print(facts_table(("skipped", f"{skip.reason}: {skip.message}") for skip in skips))
+        reasons = tuple(f"{skip.reason}: {skip.message}" for skip in skips)
+        print_parts([FactList([("skipped", reasons)])], console)
     result: ProbeResult | None = None
     jobs: list[FioJob] = []
 
@@ -127,18 +128,16 @@ def _print_result(console: Console, result: ProbeResult) -> None:
     if not result.is_success:
         what = "skipped" if result.skipped else "failed"
         reason = result.skipped or result.failure
-        console.print(facts_table([(what, f"{reason}: {result.message}")]))
+        print_parts([FactList([(what, f"{reason}: {result.message}")])], console)
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for heading in ("requests", "IOPS", *_SHARES):
-        table.add_column(heading, justify="right", no_wrap=True)
+    columns = ("requests", "IOPS", *_SHARES)
     latencies = (quantile_s(result.bins, share) for share in _SHARES.values())
-    table.add_row(
+    row = (
         str(result.requests),
         "-" if result.achieved_iops is None else format_count(result.achieved_iops),
         *("-" if latency is None else format_duration(latency) for latency in latencies),
     )
-    console.print(table)
+    print_parts([DataTable(columns, [row], numbers=columns)], console)
 
 
 def _document(

@@ -18,7 +18,7 @@ from disksla.commands._daemon import disks_of_daemon
 from disksla.promise.catalogue import UNKNOWN_TERMS, SharedLimits
 from disksla.promise.configuration import CUSTOM_TERMS, Configuration
 from disksla.state.history import History
-from disksla.state.pipeline import State, Tick, take_snapshot
+from disksla.state.pipeline import Snapshot, State, Tick
 from disksla.tell.api import DiskDocument, disks_document
 from disksla.tell.explanation import (
     RECENT_S,
@@ -28,6 +28,7 @@ from disksla.tell.explanation import (
     headline,
     present_condition,
     watched_period,
+    without_terms,
 )
 from disksla.tell.explanation.machine_limit import limits_over, machine_limit
 
@@ -141,7 +142,7 @@ def _of_states(
     past = HistoryView(
         followed.history.ended(last), lambda device, name: machine_limit(last, device, name)
     )
-    snapshot = take_snapshot(last)
+    snapshot = Snapshot(last)
     by_device = {escape_bytes(each.disk.name): each for each in snapshot.disks}
     disks = {
         each.device: msgspec.structs.replace(
@@ -175,6 +176,8 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
     disks = sorted(
         recent.disks.values(), key=lambda disk: (-disk.bad_s, places.get(disk.device, len(places)))
     )
+    if step := without_terms(disk.terms_source for disk in disks):
+        console.print(f"{step}\n")
     conditions = {disk.device: disk.conditions() for disk in disks}
     console.print(headline(conditions, recent.period), style="bold")
     for disk in disks:

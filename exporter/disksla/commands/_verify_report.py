@@ -8,8 +8,8 @@ from disksla.base.console import write_file
 from disksla.base.errors import DiskslaError
 from disksla.measure.verification import VerificationReport
 from disksla.measure.verification.report import encode_report
-from disksla.measure.verification.report_html import report_html
-from disksla.measure.verification.report_text import print_report
+from disksla.measure.verification.report_page import report_html, report_page
+from disksla.tell.printed_page import print_parts
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +38,6 @@ def write_report(arguments: argparse.Namespace, report: VerificationReport) -> N
     if arguments.json:
         print(encode_report(report).decode(), end="")
     else:
-        print_report(report)
+        print_parts(report_page(report))
     if arguments.html is not None:
         write_file(arguments.html, report_html(report).encode())

@@ -1,6 +1,7 @@
 """`disksla advise`: what would have been enough for a load, by a recording or by series."""
 
 import argparse
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
 from disksla.measure.advice import Candidate, Needs, Served, demand_of, served_of, together
 from disksla.measure.advice.advice import Advice, GroupOnMachine, advice_of
 from disksla.measure.advice.advice_document import advice_document
-from disksla.measure.advice.advice_text import print_advice
+from disksla.measure.advice.advice_text import advice_page
 from disksla.measure.advice.prices import PriceList
 from disksla.promise.catalogue import Provision, SharedLimits
 from disksla.promise.catalogue.catalog import load_catalog
@@ -25,6 +26,8 @@ from disksla.promise.catalogue.machine_tables import read_table
 from disksla.promise.configuration import provision_of
 from disksla.promise.configuration.settings_file import catalog_directory
 from disksla.state.pipeline import DiskState, State, present_periods
+from disksla.tell.api.daemon_client import ask_disks
+from disksla.tell.printed_page import print_parts
 
 _PERCENT = 100
 
@@ -86,14 +89,27 @@ def run(arguments: argparse.Namespace) -> int:
             catalog[terms]  # an unknown one is an error
     tolerated_share = parse_option("--tolerance", arguments.tolerance, _share)
     if (arguments.recording is None) == (arguments.prometheus is None):
-        raise DiskslaError("advise needs one of --recording and --prometheus")
+        raise DiskslaError(_ways(arguments.device))
     of_source = _of_recording if arguments.prometheus is None else advice_of_series
     advice = of_source(arguments, tolerated_share)._replace(prices=prices)
     if arguments.json:
         print(to_json(advice_document(advice)))
     else:
-        print_advice(advice)
+        print_parts(advice_page(advice))
     return 0 if advice.is_answered else 1
+
+
+def _ways(device: str | None) -> str:
+    """Return the commands that advise on a disk; by default, on that which needs it most."""
+    if device is None:
+        document = ask_disks(None, lambda _: None)
+        worst = (
+            max(document.disks, key=lambda disk: disk.bad_s, default=None) if document else None
+        )
+        device = "DISK" if worst is None else worst.device
+    return f"""cannot advise without the load of the disk: expected one of
+  disksla record load.jsonl.gz --for 10m && disksla advise {device} --recording load.jsonl.gz
+  disksla advise {os.uname().nodename}:{device} --last 7d --prometheus http://localhost:9090"""
 
 
 def _of_recording(arguments: argparse.Namespace, tolerated_share: float) -> Advice:
@@ -156,13 +172,13 @@ def _present(arguments: argparse.Namespace, state: State, disk_state: DiskState)
     """Return the disk as it was sold. Raise DiskslaError if the options do not say it."""
     disk, assignment = disk_state.disk, disk_state.assignment
     if arguments.terms is not None:
-        terms = state.catalog[arguments.terms]
+        terms = state.configuration.catalog[arguments.terms]
         size_bytes = assignment.size_bytes
         if arguments.size is not None:
             size_bytes = parse_size_of_disk("--size", arguments.size, terms)
         return sold_by_options(arguments, terms, size_bytes)
     check_alone(arguments)
-    found = state.catalog.find(assignment.terms)
+    found = state.configuration.catalog.find(assignment.terms)
     terms_id = assignment.terms if found is None else found.id
     entry = recorded_context(state).entry(disk)
     provision = Provision() if entry is None else provision_of(entry)
@@ -188,16 +204,15 @@ def _advice(
         for group in groups
         if not group.shared.of_type
     ]
-    return advice_of(
-        state.catalog, present, of_type[0] if of_type else (name,), needs_of, on_machine
-    )
+    names = of_type[0] if of_type else (name,)
+    return advice_of(state.configuration.catalog, present, names, needs_of, on_machine)
 
 
 def _on_machine(state: State, devices: Sequence[str], shared: SharedLimits) -> GroupOnMachine:
     """Return a group of disks with the machine that is configured."""
     choices = tuple(
         choice
-        for choice in state.machines
+        for choice in state.configuration.machines
         if any(rule.name == shared.name for rule in choice.rules.groups)
     )
     table = read_table(choices[0].rules) if choices else ""

@@ -11,9 +11,10 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from disksla import REVISION, VERSION
+from disksla.base.console import to_json
 from disksla.base.errors import DiskslaError
 from disksla.base.text import escape_control
 from disksla.base.units import format_duration, format_percent, parse_duration_s
@@ -49,7 +50,10 @@ class Threshold(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     parser.add_argument(
-        "disks", nargs="*", metavar="DISK", help="kernel name or mount point (default: all disks)"
+        "disks",
+        nargs="*",
+        metavar="DISK",
+        help="kernel name, mount point or NAMESPACE/CLAIM (default: all disks)",
     )
     for letter, status, default in (
         ("-w", "warning", "throttled=25%,below=25%,slow=25%"),
@@ -71,6 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=10,
         metavar="SECONDS",
         help="when to give up, with status 3 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print a JSON object with what was measured"
     )
     parser.add_argument(
         "-V", "--version", action="version", version=f"disksla {VERSION} (commit {REVISION})"
@@ -98,8 +105,17 @@ def run(arguments: argparse.Namespace) -> int:
         _fail(f"a bug of disksla, please report it: {error!r}")
     finally:
         signal.alarm(0)
+    if arguments.json:
+        line = to_json(document(disks, status, line))
     print(line)
     return status
+
+
+def document(disks: Sequence[DiskDocument], status: int, line: str) -> dict[str, Any]:
+    """Return status, text and all that was measured, as shares of one and seconds."""
+    text = line.partition(" | ")[0]
+    measured = {disk.device: _measured(disk) for disk in disks}
+    return {"status": STATUSES[status], "text": text, "disks": measured}
 
 
 def parse_thresholds(text: str) -> list[Threshold]:

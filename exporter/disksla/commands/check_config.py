@@ -89,7 +89,7 @@ def _check_configuration(path: Path) -> Iterator[str]:
     terms_directory, _ = terms_directories(path, configuration.settings)
     if os.path.lexists(terms_directory.path):
         yield from _check_terms(terms_directory, configuration.catalog)
-        terms, _ = read_terms_files([terms_directory], configuration.catalog)
+        terms, _ = read_terms_files([terms_directory])
         configuration = with_terms_files(configuration, terms)
     if path == DEFAULT_FILE:
         files = configuration.terms_files
@@ -110,10 +110,10 @@ def _size_note(entry: DiskEntry, catalog: Catalog) -> str | None:
 
 def _check_terms(directory: TermsDirectory, catalog: Catalog) -> Iterator[str]:
     """Yield a line for the terms files of a directory, and a note for each unknown type."""
-    files, problems = read_terms_files([directory], catalog)
+    files, problems = read_terms_files([directory])
     if problems:
         raise DiskslaError("\n".join(problems))
-    entries = [(file, index, entry) for file in files for index, entry in enumerate(file.entries)]
+    entries = [(file, index, entry) for file in files for index, entry in file.entries()]
     counted = f"{_counted(len(files), 'file')}, {_counted(len(entries), 'disk')}"
     yield f"{directory.path}: good: {counted}"
     for file, index, entry in entries:

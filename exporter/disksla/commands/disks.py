@@ -142,7 +142,7 @@ def _print_file_storages(host: HostContext, roots: Roots) -> None:
 
 def _storage_text(host: HostContext, storage: FileStorage) -> str:
     """Return what a file storage is, and its terms by the first entry for its mount point."""
-    of_files = (entry for file in host.configuration.terms_files for entry in file.entries)
+    of_files = (entry for file in host.configuration.terms_files for _, entry in file.entries())
     for entry in (*host.settings.disks, *of_files):
         if entry.match.given() == {"mountpoint": storage.mount_point}:
             row = host.catalog.find(entry.terms) if isinstance(entry.terms, str) else None

@@ -45,7 +45,9 @@ from disksla.promise.configuration import CUSTOM_TERMS, in_order, provision_of
 from disksla.tell.api import DiskDocument
 from disksla.tell.api.daemon_client import is_remote
 from disksla.tell.explanation import describe_machine, describe_rates
-from disksla.tell.limits_text import facts_table, limits_document, limits_facts, rates_table
+from disksla.tell.limits_text import limits_document, limits_facts, rates_table, source_lines
+from disksla.tell.page import FactList, Heading, Line, PagePart
+from disksla.tell.printed_page import print_parts
 
 _RECORDED_S = 30.0
 
@@ -237,38 +239,33 @@ def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
     """Print identity, terms and limits of one disk, and what it did lately."""
     assignment = host.assignment(disk)
     terms = host.catalog.find(assignment.terms)
-    console = SafeConsole()
-    console.print(f"{disk.name}, {disk.size_text}", style="bold")
-    console.print()
     lately = recent.disks.get(escape_bytes(disk.name))
     is_other = lately is not None and recent.source == "daemon" and _is_other(host, disk, lately)
-    console.print(facts_table(_identity(host, disk, is_monitored=lately is not None)))
-    console.print()
+    parts: list[PagePart] = [
+        Heading(f"{disk.name}, {disk.size_text}", level=1),
+        FactList([*_identity(host, disk, is_monitored=lately is not None)]),
+    ]
     if lately is not None and is_other:
         terms = host.catalog.find(lately.terms)
-        console.print(facts_table(_of_daemon(lately)))
+        parts.append(FactList([*_of_daemon(lately)]))
     else:
-        console.print(facts_table(_choice(disk, assignment, terms, recent.timestamp_s)))
-        console.print()
-        if assignment.limits.budget is not None:
-            console.print(rates_table(assignment.limits))
-            console.print()
         machine = [("machine", describe_machine(each)) for each in _machine(host, disk, recent)]
         promise = [*_promise(host, disk, assignment, terms), *machine]
-        console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
+        parts += [
+            FactList([*_choice(disk, assignment, terms, recent.timestamp_s)]),
+            *([] if assignment.limits.budget is None else [rates_table(assignment.limits)]),
+            FactList([*promise, *_probes(host, disk, assignment)]),
+        ]
     if lately is not None:
-        console.print()
-        console.print(condition_text(recent, lately), style="bold")
-        for sentence in (*sentences_of(lately), *recent.writes.get(lately.device, ())):
-            console.print(sentence)
+        sentences = (*sentences_of(lately), *recent.writes.get(lately.device, ()))
+        parts += [Heading(condition_text(recent, lately)), *map(Line, sentences)]
         if lately.hour_sentences:
-            console.print("\nThe last hour, by minutes:", style="bold")
-        for sentence in lately.hour_sentences:
-            console.print(sentence)
+            hour = map(Line, lately.hour_sentences)
+            parts += [Heading("The last hour, by minutes:"), *hour]
+    print_parts(parts)
     if terms:
-        console.print()
-        for source in terms.sources:
-            console.print(f"{source.date} {source.url}", soft_wrap=True)
+        print()
+        print_parts(source_lines(terms.sources))
 
 
 def _of_daemon(lately: DiskDocument) -> Iterator[tuple[str, str]]:

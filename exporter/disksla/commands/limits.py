@@ -31,8 +31,9 @@ from disksla.promise.catalogue.machine import MachineRules, machine_groups
 from disksla.promise.catalogue.machine_tables import load_machine_rules
 from disksla.promise.catalogue.options import client_of, effective_options, with_options
 from disksla.promise.configuration.settings_file import catalog_directory
-from disksla.tell.limits_text import LimitsQuery, Mix, limits_document, notes_on, print_limits
-from disksla.tell.machine_text import DiskOnMachine, machine_document, machine_note, print_machine
+from disksla.tell.limits_text import LimitsQuery, Mix, limits_document, limits_page, notes_on
+from disksla.tell.machine_text import DiskOnMachine, machine_document, machine_note, machine_page
+from disksla.tell.printed_page import print_parts
 
 _DATE = "2026-11-22"
 _OF_A_SIZE = (
@@ -91,9 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(to_json(document | ({"machine": machine_document(machine)} if machine else {})))
         return 0
     note = machine_note(rules, terms) if machine is None and rules is not None else None
-    print_limits(terms, limits, query, iops, note)
+    print_parts(limits_page(terms, limits, query, iops, note))
     if machine is not None:
-        print_machine(machine)
+        print()
+        print_parts(machine_page(machine))
     return 0
 
 

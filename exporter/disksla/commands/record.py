@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
                 interval_s=interval_s,
                 kernel=build_info.kernel_release,
                 disksla=build_info.version,
-                terms_files=sampler.state.terms_files,
+                terms_files=sampler.state.configuration.terms_files,
                 configuration=read_text(arguments.config_file),
             )
         )

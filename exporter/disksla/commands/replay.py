@@ -29,15 +29,7 @@ from disksla.promise.configuration.settings_file import (
 )
 from disksla.serve.metrics import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
-from disksla.state.pipeline import (
-    DiskSnapshot,
-    State,
-    advance,
-    ended,
-    initial_state,
-    take_snapshot,
-    window_records,
-)
+from disksla.state.pipeline import DiskSnapshot, Snapshot, State, advance, ended, window_records
 from disksla.state.pipeline.recording import decode_header, decode_tick
 from disksla.tell.explanation import SHOWN, SHOWN_TEXT, Shown, shown_seconds
 from disksla.verdict.throttling import VERDICTS
@@ -77,16 +69,16 @@ def run(arguments: argparse.Namespace) -> int:
     for before, last in pairwise(chain((first,), states)):
         first = last if first.clocks is None else first
         for device in ended(before, last):
-            snapshots = {disk.disk.name: disk for disk in take_snapshot(before).disks}
+            snapshots = {disk.disk.name: disk for disk in Snapshot(before).disks}
             former.append(_Period(snapshots[device], begun.pop(device, None)))
             if device in last.monitored and _is_same(snapshots[device], last):
                 begun[device] = snapshots[device]
     if arguments.metrics:
         # Without those of the process, which are not in a recording.
-        registry = make_registry(SnapshotCollector(lambda: take_snapshot(last)))
+        registry = make_registry(SnapshotCollector(lambda: Snapshot(last)))
         sys.stdout.write(render_metrics(registry).body.decode())
     else:
-        present = take_snapshot(last).disks
+        present = Snapshot(last).disks
         periods = [*former, *(_Period(disk, begun.get(disk.disk.name)) for disk in present)]
         _print_summary(first, last, periods)
     return 0
@@ -124,7 +116,7 @@ def replay_opened(file: BufferedReader, configuration: Configuration | None) -> 
             configuration.settings, sampling=SamplingSettings(interval_s=header.interval_s)
         ),
     )
-    state = initial_state(with_terms_files(configuration, header.terms_files))
+    state = State(with_terms_files(configuration, header.terms_files))
     yield state
     for number, line in enumerate(lines, start=2):
         state = advance(state, decode_tick(line, number))
@@ -188,7 +180,7 @@ def _print_summary(first: State, last: State, periods: Sequence[_Period]) -> Non
     if first.clocks is None or last.clocks is None:
         console.print("this recording has no sample of /proc/diskstats")
         return
-    snapshot = take_snapshot(last)
+    snapshot = Snapshot(last)
     gaps = ", ".join(
         f"{count} {reason}" for reason, count in snapshot.sampler.gaps.items() if count
     )

@@ -1,14 +1,12 @@
 """`disksla report`: proof for the provider, from the series of a Prometheus server."""
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
 from disksla import VERSION
 from disksla.base.console import progress_bar, to_json, write_file
 from disksla.base.errors import DiskslaError
-from disksla.base.text import escape_control
 from disksla.clouds.http_client.transport import carry_out
 from disksla.commands._options import add_config_file, parse_option
 from disksla.commands._prometheus import add_period, add_server, period_of, server_of
@@ -19,12 +17,13 @@ from disksla.measure.report import (
     disk_report,
     read_history,
     report_csv,
+    report_html,
     report_of,
-    report_text,
+    report_page,
 )
-from disksla.measure.report.compliance_html import report_html
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.configuration.settings_file import catalog_directory
+from disksla.tell.printed_page import print_parts
 
 _WITHIN_S = 600.0
 """All questions about one disk."""
@@ -73,9 +72,10 @@ def run(arguments: argparse.Namespace) -> int:
         write_file(arguments.html, report_html(report).encode())
     if arguments.csv is not None:
         write_file(arguments.csv, report_csv(report).encode())
-    sys.stdout.write(
-        f"{to_json(report)}\n" if arguments.json else escape_control(report_text(report))
-    )
+    if arguments.json:
+        print(to_json(report))
+    else:
+        print_parts(report_page(report))
     return {True: 0, False: 1, None: _COULD_NOT}[report.is_compliant]
 
 

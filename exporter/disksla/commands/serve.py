@@ -27,17 +27,17 @@ from disksla.commands._options import (
 )
 from disksla.serve.daemon import Daemon, WebOptions
 from disksla.serve.http_server.access import AccessControl, names_of_machine
-from disksla.serve.http_server.classes import MOST_SCRAPES
 from disksla.serve.http_server.listen import (
     DEFAULT_LISTEN_ADDRESS,
     Listen,
     ListenAddress,
     parse_listen_address,
 )
+from disksla.serve.http_server.turns import MOST_SCRAPES
 from disksla.serve.metrics import SnapshotCollector, make_registry
 from disksla.serve.metrics.build_info import read_build_info
 from disksla.serve.metrics.render import render_metrics
-from disksla.state.pipeline import take_snapshot
+from disksla.state.pipeline import Snapshot
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 
@@ -153,7 +153,7 @@ def _print_once(arguments: argparse.Namespace) -> int:
     sampler = prepare_sampler(arguments)
     with with_ebs_readings(sampler):
         sampler.run_for(arguments.duration_s)
-    collector = SnapshotCollector(lambda: take_snapshot(sampler.state), read_build_info)
+    collector = SnapshotCollector(lambda: Snapshot(sampler.state), read_build_info)
     registry = make_registry(collector)
     ProcessCollector(registry=registry)
     sys.stdout.buffer.write(render_metrics(registry).body)

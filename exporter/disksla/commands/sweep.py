@@ -19,16 +19,16 @@ from disksla.commands._identify import identify_medium
 from disksla.commands._options import add_force, check_unused, parse_option, parse_optional
 from disksla.kernel.disks import Disk
 from disksla.measure.benchmark import SweepHeader, SweepPlan, SweepRow
-from disksla.measure.benchmark.sweep_html import sweep_html
 from disksla.measure.benchmark.sweep_journal import SweepJournal, mismatch
 from disksla.measure.benchmark.sweep_journal_file import SweepJournalFile, load_journal
 from disksla.measure.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, csv_of, row_of
-from disksla.measure.benchmark.sweep_text import announcement, document, print_table
+from disksla.measure.benchmark.sweep_page import announcement, document, sweep_html, sweep_page
 from disksla.measure.fio import FioError, FioJob, fio_arguments
 from disksla.measure.fio.job import SECTOR_BYTES
 from disksla.measure.fio.runner import Fio, find_fio
 from disksla.measure.fio.scratch_file import file_system_of, remove_leftovers, scratch_file
 from disksla.serve.metrics.build_info import read_build_info
+from disksla.tell.printed_page import print_parts
 
 _MAX_WORKERS = 256
 _GRACE_S = 30.0
@@ -266,14 +266,14 @@ def _target(header: SweepHeader) -> Iterator[str]:
 
 
 def _show(arguments: argparse.Namespace, header: SweepHeader, rows: tuple[SweepRow, ...]) -> None:
+    started = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(header.started_at_s))
     if arguments.json:
         print(to_json(document(header, rows)))
     else:
-        print_table(header, rows)
+        print_parts(sweep_page(header, rows, started))
     if arguments.csv:
         _write(arguments.csv, csv_of(rows))
     if arguments.html:
-        started = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(header.started_at_s))
         _write(arguments.html, sweep_html(header, rows, started))
 
 

@@ -37,11 +37,11 @@ from disksla.promise.configuration.settings_file import (
     terms_directories,
     with_terms_files,
 )
-from disksla.promise.configuration.terms_directory import TermsDirectories
+from disksla.promise.configuration.terms_directory import TermsDirectories, TermsTrouble
 from disksla.serve.http_server.access import AccessControl
-from disksla.serve.http_server.classes import MOST_SCRAPES
 from disksla.serve.http_server.listen import Listen, ListenAddress
 from disksla.serve.http_server.server import WebServer
+from disksla.serve.http_server.turns import MOST_SCRAPES
 from disksla.serve.metrics import status_line
 from disksla.serve.metrics.build_info import read_build_info
 from disksla.serve.pages.app import App, Controls
@@ -50,9 +50,8 @@ from disksla.state.history import History
 from disksla.state.pipeline import (
     PreviousRun,
     Snapshot,
+    State,
     Tick,
-    initial_state,
-    take_snapshot,
     to_read_often,
     to_saved_state,
 )
@@ -112,7 +111,7 @@ class Daemon:
         self._terms = TermsDirectories(terms_directories(config_file, settings))
         self._terms.read(at_once=True)
         self._log_terms_problems(())
-        configuration = with_terms_files(configuration, self._terms.files(configuration.catalog))
+        configuration = with_terms_files(configuration, self._terms.files())
         self._configuration = configuration
         self._build_info = read_build_info()
         self._reload_lock = threading.Lock()
@@ -123,7 +122,7 @@ class Daemon:
         self._reports.read()
 
         # Sampling: a thread takes a tick every 100 ms and advances the state.
-        state = initial_state(configuration, self._previous_run())
+        state = State(configuration, self._previous_run())
         self._sampler = Sampler(roots, state)
         self._history = History()
         self._state_before = state
@@ -257,8 +256,7 @@ class Daemon:
 
     def snapshot(self) -> Snapshot:
         """Return the snapshot of the present state, with the health of every part."""
-        snapshot = take_snapshot(self._sampler.state).with_health(self._health())
-        return snapshot.with_terms_failures(self._terms.failures)
+        return Snapshot(self._sampler.state, self._health(), self._terms.failures)
 
     def past(self) -> HistoryView:
         """Return what each disk did lately, and the limits of the machine over a disk."""
@@ -313,7 +311,7 @@ class Daemon:
     def read_terms(self) -> None:
         """Read the terms files that changed, and post what they say to the sampler."""
         with self._reload_lock:
-            before = self._terms.problems
+            before = self._terms.troubles
             is_changed = self._terms.read()
             if self._terms.has_unread():
                 time.sleep(TERMS_SETTLED_S)
@@ -324,16 +322,18 @@ class Daemon:
                 log.info("terms files read", extra=fields(files=count))
             self._log_terms_problems(before)
 
-    def _log_terms_problems(self, before: tuple[str, ...]) -> None:
-        for problem in self._terms.problems:
-            if problem not in before:
-                log.warning("terms file ignored", extra=fields(err=problem))
-        if before and not self._terms.problems:
+    def _log_terms_problems(self, before: tuple[TermsTrouble, ...]) -> None:
+        for trouble in self._terms.troubles:
+            if trouble not in before:
+                is_file = trouble.reason == "invalid"
+                message = "terms file ignored" if is_file else "terms entries ignored"
+                log.warning(message, extra=fields(err=trouble.text))
+        if before and not self._terms.troubles:
             log.info("terms files valid again")
 
     def _post(self, configuration: Configuration) -> None:
         """Post a configuration, with what the terms files say, to the sampler."""
-        files = self._terms.files(configuration.catalog)
+        files = self._terms.files()
         self._configuration = with_terms_files(configuration, files)
         self._sampler.post(self._configuration)
 

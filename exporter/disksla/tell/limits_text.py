@@ -5,9 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
-from rich.table import Table
 
-from disksla.base.console import SafeConsole
 from disksla.base.units import (
     GIB,
     format_count,
@@ -47,6 +45,8 @@ from disksla.promise.catalogue import (
     shared_text,
     with_options,
 )
+from disksla.promise.catalogue.terms import RowSource
+from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart
 
 _CONFIDENCE = {
     "medium": "read through a copy or a program, or probably changed since",
@@ -85,26 +85,17 @@ def limits_document(limits: Limits) -> dict[str, Any]:
     }
 
 
-def rates_table(limits: Limits) -> Table:
+def rates_table(limits: Limits) -> DataTable:
     """Return a table of the promised rates, and of the burst rates if there are any."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column("")
-    table.add_column("read", justify="right")
-    table.add_column("write", justify="right")
-    _add_rates(table, "", limits.rates)
+    rows = _rates("", limits.rates)
     if limits.burst:
-        _add_rates(table, "burst ", limits.burst.rates)
-    return table
+        rows += _rates("burst ", limits.burst.rates)
+    return DataTable(("", "read", "write"), rows, numbers=("read", "write"))
 
 
-def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
-    """Return a table of names and texts; long texts wrap in their column."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column(no_wrap=True, style="dim")
-    table.add_column(overflow="fold")
-    for name, text in facts:
-        table.add_row(name, text)
-    return table
+def source_lines(sources: Iterable[RowSource]) -> list[Line]:
+    """Return where the numbers are from, each on a line, however long."""
+    return [Line(f"{source.date} {source.url}", "copied") for source in sources]
 
 
 def limits_facts(
@@ -228,17 +219,19 @@ def _conditions(terms: Terms) -> Iterator[tuple[str, str]]:
         yield "promised IOPS", ", ".join(shares)
 
 
-def _add_rates(table: Table, prefix: str, rates: Rates) -> None:
-    for name, shown, read, write in (
-        ("IOPS", format_count, rates.read_iops, rates.write_iops),
-        (
-            "bandwidth",
-            format_listed_bandwidth,
-            rates.read_bytes_per_second,
-            rates.write_bytes_per_second,
-        ),
-    ):
-        table.add_row(f"{prefix}{name}", _or_none(read, shown), _or_none(write, shown))
+def _rates(prefix: str, rates: Rates) -> list[tuple[str, str, str]]:
+    return [
+        (f"{prefix}{name}", _or_none(read, shown), _or_none(write, shown))
+        for name, shown, read, write in (
+            ("IOPS", format_count, rates.read_iops, rates.write_iops),
+            (
+                "bandwidth",
+                format_listed_bandwidth,
+                rates.read_bytes_per_second,
+                rates.write_bytes_per_second,
+            ),
+        )
+    ]
 
 
 def _or_none(rate: float | None, shown: Callable[[float], str]) -> str:
@@ -279,27 +272,22 @@ class LimitsQuery(NamedTuple):
     """None if effective IOPS are not requested."""
 
 
-def print_limits(
+def limits_page(
     terms: Terms,
     limits: Limits,
     query: LimitsQuery,
     iops: EffectiveIops | None,
     of_machine: str | None,
-) -> None:
-    """Print the limits, their arithmetic, a text on those of the machine, and the sources."""
-    console = SafeConsole()
+) -> list[PagePart]:
+    """Return the limits, their arithmetic, a text on those of the machine, and the sources."""
     gib = query.size_bytes / GIB
     size = f"{gib:.6g} GiB" if gib >= 1 else format_size(query.size_bytes)
-    console.print(f"{terms.provider_name}, {terms.title} ({terms.id}), {size}", style="bold")
-    console.print()
-    if limits.budget is not None:
-        console.print(rates_table(limits))
-        console.print()
-    machine = [("machine", of_machine)] if of_machine is not None else []
-    console.print(facts_table([*_facts(terms, limits, query, iops), *machine]))
-    console.print()
-    for source in terms.sources:
-        console.print(f"{source.date} {source.url}", soft_wrap=True)
+    return [
+        Heading(f"{terms.provider_name}, {terms.title} ({terms.id}), {size}", level=1),
+        *([] if limits.budget is None else [rates_table(limits)]),
+        FactList([*_facts(terms, limits, query, iops), ("machine", of_machine)]),
+        *source_lines(terms.sources),
+    ]
 
 
 def _facts(

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from disksla.base.console import SafeConsole
 from disksla.base.units import format_count, format_duration, format_listed_bandwidth
 from disksla.promise.catalogue import (
     Limits,
@@ -19,11 +18,12 @@ from disksla.promise.catalogue import (
 )
 from disksla.tell.limits_text import (
     confidence_text,
-    facts_table,
     limits_document,
     limits_facts,
     rates_table,
+    source_lines,
 )
+from disksla.tell.page import FactList, Heading, Line, PagePart
 
 _KINDS = ("reads", "writes")
 
@@ -72,26 +72,23 @@ def machine_document(disk: DiskOnMachine) -> dict[str, Any]:
     }
 
 
-def print_machine(disk: DiskOnMachine) -> None:
-    """Print the limits of the machine over the disk and others, and which limit is lower."""
-    console = SafeConsole()
-    console.print()
+def machine_page(disk: DiskOnMachine) -> list[PagePart]:
+    """Return the limits of the machine over the disk and others, and which limit is lower."""
+    parts: list[PagePart] = []
     if not disk.covering:
-        console.print(f"{disk.machine.shown}: no limit over {disk.terms.id} is known.")
+        parts.append(Line(f"{disk.machine.shown}: no limit over {disk.terms.id} is known."))
     for group in disk.covering:
-        console.print(f"{disk.machine.shown}: {group.title}", style="bold")
-        console.print()
-        console.print(rates_table(group.limits))
-        console.print()
-        console.print(facts_table(_facts(group)))
-        console.print()
-        if not group.is_cache:
-            console.print(compare(disk, group))
-            console.print()
-    console.print(facts_table([("not known", disk.rules.not_known)]))
-    console.print()
-    for source in disk.rules.sources:
-        console.print(f"{source.date} {source.url}", soft_wrap=True)
+        parts += [
+            Heading(f"{disk.machine.shown}: {group.title}", level=1),
+            rates_table(group.limits),
+            FactList([*_facts(group)]),
+            *([] if group.is_cache else [Line(compare(disk, group))]),
+        ]
+    return [
+        *parts,
+        FactList([("not known", disk.rules.not_known)]),
+        *source_lines(disk.rules.sources),
+    ]
 
 
 def machine_note(rules: MachineRules, terms: Terms) -> str | None:

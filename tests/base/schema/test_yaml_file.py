@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
 from disksla.base.schema.reader import MAX_PROBLEMS
-from disksla.base.schema.yaml_file import MAX_FILE_BYTES, parse_record
+from disksla.base.schema.yaml_file import MAX_FILE_BYTES
 from disksla.promise.catalogue import Catalog
 from disksla.promise.catalogue.catalog import load_catalog, parse_catalog
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms, TimeSharedTerms
-from disksla.promise.configuration.fields import DevicePattern
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DevicePattern, DiskEntry, Settings
 from disksla.promise.configuration.settings_file import parse_settings, read_settings
-from disksla.promise.configuration.terms_file import TermsContent
+from disksla.promise.disk_entry import DiskMatch
+from support.machine_facts import terms_file
 
 CATALOG = load_catalog()
 FILES = Path(__file__).parent / "configurations"
@@ -203,7 +203,7 @@ def test_examples_in_documentation_are_valid() -> None:
     catalog = Catalog([*CATALOG.rows, *rows])
     terms = [text for text in examples if "/terms.d/" in text.splitlines()[0]]
     for text in terms:
-        parse_record(text.encode(), DOCUMENT.name, TermsContent, {})
+        assert terms_file(text).disks
     assert terms
     settings = [text for text in examples if text not in (*catalogs, *terms)]
     assert len(settings) > 5

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from disksla.base.schema.yaml_file import parse_record
 from disksla.base.units import GIB, MB, MIB, parse_size_bytes
 from disksla.clouds.detection import Detected, encode_terms_file, exchanges_of, terms_file
 from disksla.clouds.detection.aws_storages import EFS_REGIONS
@@ -23,8 +22,9 @@ from disksla.kernel.nfs import FileStorage
 from disksla.promise.catalogue import Limits, Provision, derive_limits
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.catalogue.options import effective_options
-from disksla.promise.configuration.terms_file import TermsContent
+from support.examples import some
 from support.exchanges import Answer, answered, reply
+from support.machine_facts import terms_file as read_file
 
 NOW = dt.datetime(2026, 11, 27, tzinfo=dt.UTC)
 CATALOG = load_catalog()
@@ -324,7 +324,7 @@ def entries_of(detected: Detected, last: Any = None) -> list[dict[str, Any]]:
     """Return the entries of file storages, of a file that the daemon accepts."""
     file = with_storage_entries(terms_file(detected, last, NOW), detected, last)
     data = encode_terms_file(file)
-    parse_record(data, "t.json", TermsContent, {}).to_file("t.json", CATALOG, 0.0)
+    read_file(data.decode())
     disks: list[dict[str, Any]] = json.loads(data)["disks"]
     return [each for each in disks if "mountpoint" in each["match"]]
 
@@ -332,8 +332,7 @@ def entries_of(detected: Detected, last: Any = None) -> list[dict[str, Any]]:
 def limits_of(provider: str, entry: dict[str, Any]) -> Limits:
     """Return the limits that follow from an entry, as the daemon reads it."""
     file = {"provider": provider, "disks": [entry]}
-    content = parse_record(json.dumps(file).encode(), "t.json", TermsContent, {})
-    [read] = content.to_file("t.json", CATALOG, 0.0).entries
+    [(_, read)] = read_file(json.dumps(file)).entries()
     assert isinstance(read.terms, str)
     provision = Provision(read.iops, read.bytes_per_second, read.options)
     return derive_limits(CATALOG[read.terms], read.size_bytes() or 0, provision)
@@ -556,14 +555,14 @@ def test_storage_that_does_not_answer_keeps_its_entry_and_the_old_time() -> None
     later = NOW + dt.timedelta(hours=1)
     failed, _ = answered(exchanges_of("aws", now=NOW, storages=(EFS,)), answer)
     kept = written(failed, good, later)
-    assert (kept.disks, kept.as_of, kept.tried_at) == (
+    assert (kept.disks, kept.as_of_timestamp_s, kept.tried_timestamp_s) == (
         good.disks,
-        good.as_of,
-        "2026-11-27T01:00:00Z",
+        good.as_of_timestamp_s,
+        later.timestamp(),
     )
     assert [each.reason for each in kept.problems] == ["timeout"]
     # Without an earlier entry, the rest of the file has the time of this attempt.
-    assert written(failed, None, later).as_of == "2026-11-27T01:00:00Z"
+    assert written(failed, None, later).as_of_timestamp_s == later.timestamp()
     # A storage that is no longer mounted has no entry, also if the disks keep theirs.
     gone, _ = answered(exchanges_of("aws", now=NOW), lambda _: ExchangeError("timeout", "x"))
     assert written(gone, good, later).disks == ()
@@ -635,8 +634,8 @@ def places(part: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 def test_odd_documents_cost_the_storage_only(name: str) -> None:
     """Whatever one field has, the run ends, and the daemon accepts the file."""
     case = CASES[name]
-    for path in places(case.documents):
-        for odd in ODD:
+    for number, path in enumerate(places(case.documents)):
+        for odd in some(ODD, number):
             documents: Any = copy.deepcopy(dict(case.documents))
             parent = documents
             for key in path[:-1]:

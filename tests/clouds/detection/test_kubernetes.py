@@ -9,14 +9,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.roots import Roots
-from disksla.base.schema.yaml_file import parse_record
 from disksla.base.units import MB, MIB
 from disksla.clouds.detection import encode_terms_file, terms_file
 from disksla.clouds.detection.findings import CloudDisk, Detected
@@ -27,8 +25,8 @@ from disksla.kernel.disks.csi_volume import handle_hash
 from disksla.promise.configuration.matched import with_kubernetes_volumes
 from disksla.promise.configuration.matching import assign
 from disksla.promise.configuration.settings import Settings
-from disksla.promise.configuration.terms_file import TermsContent
 from support.exchanges import answered, disks_of, reply
+from support.machine_facts import terms_file as read_file
 from support.simulated_host import CATALOG, a_disk
 
 NOW = dt.datetime(2026, 11, 23, 1, 2, 3, tzinfo=dt.UTC)
@@ -503,7 +501,7 @@ def test_file_gives_the_limits() -> None:
         ],
         "problems": [],
     }
-    file = parse_record(data, "k.json", TermsContent, {}).to_file("k.json", CATALOG, 0.0)
+    file = read_file(data.decode(), "k.json")
     (disk,) = with_kubernetes_volumes([a_disk(volume_handle_hash=handle_hash(handle))], (file,))
     assignment = assign(disk, Settings(), CATALOG, (file,))
     assert (assignment.terms, assignment.source) == ("azure.premium-ssd-v2", "metadata")
@@ -516,10 +514,14 @@ def test_failed_attempt_keeps_the_volumes() -> None:
     first = terms_file(good, None, NOW)
     later = NOW + dt.timedelta(minutes=5)
     kept = terms_file(detected("pvc-1", pv_pvc_1=403), first, later)
-    assert (kept.disks, kept.volumes, kept.as_of) == (first.disks, first.volumes, first.as_of)
+    assert (kept.disks, kept.volumes, kept.as_of_timestamp_s) == (
+        first.disks,
+        first.volumes,
+        first.as_of_timestamp_s,
+    )
     assert [problem.reason for problem in kept.problems] == ["denied"]
     empty = terms_file(detected(), kept, later)
-    assert (empty.disks, empty.volumes) == ((), msgspec.UNSET)
+    assert (empty.disks, empty.volumes) == ((), ())
 
 
 @pytest.fixture

@@ -12,15 +12,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from disksla.base.schema.yaml_file import parse_record
 from disksla.clouds.detection import encode_terms_file, terms_file
 from disksla.clouds.detection.aws import detect_aws
 from disksla.clouds.detection.azure import detect_azure
 from disksla.clouds.detection.findings import Detected
-from disksla.promise.configuration.terms_file import TermsContent
 from support.cloud_documents import AZURE, CLOUDS, NOW, Path, run
+from support.examples import some
 from support.exchanges import answered, reply
-from support.simulated_host import CATALOG
+from support.machine_facts import terms_file as read_file
 
 MISSING = object()
 ODD: tuple[Any, ...] = (
@@ -68,7 +67,7 @@ def mutated(document: Any, path: Path, value: Any) -> Any:
 def entries(detected: Detected) -> dict[str, Any]:
     """Return what the daemon reads of each disk."""
     data = encode_terms_file(terms_file(detected, None, NOW))
-    parse_record(data, "t.json", TermsContent, {}).to_file("t.json", CATALOG, 0.0)
+    read_file(data.decode())
     disks = json.loads(data)["disks"]
     return {next(iter(disk["match"].values())): disk for disk in disks}
 
@@ -93,8 +92,8 @@ def test_an_odd_field_costs_no_other_disk_and_is_said(name: str) -> None:
     before = entries(usual)
     assert len(before) == {"kubernetes": 2, "oracle": 0}.get(name, 3)
     for document, content in cloud.documents.items():
-        for path in paths(content):
-            for value in ODD:
+        for number, path in enumerate(paths(content)):
+            for value in some(ODD, number):
                 where = f"{document} {path} = {'missing' if value is MISSING else value!r}"
                 documents = {**cloud.documents, document: mutated(content, path, value)}
                 found = run(cloud, documents)

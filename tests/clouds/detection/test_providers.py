@@ -245,6 +245,6 @@ def test_type_that_the_catalogue_lacks_keeps_its_name() -> None:
     for detected in (aws("gp9"), microsoft("PremiumV9_LRS"), gcp("pd-next"), yandex("network-9")):
         [entry] = terms_file(detected, None, NOW).disks
         assert entry.api_type in {"gp9", "PremiumV9_LRS", "pd-next", "network-9"}
-        assert (entry.iops, entry.bandwidth, entry.options) == (None, None, {})
+        assert (entry.iops, entry.bytes_per_second, entry.options) == (None, None, {})
         with pytest.raises(DiskslaError, match="unknown terms"):
             limits_of(detected, CATALOG)

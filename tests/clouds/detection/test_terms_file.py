@@ -56,8 +56,10 @@ def after(
     return terms_file(detected, last, FIRST if last is None else LATER)
 
 
-def volumes(content: DetectedTermsFile) -> dict[str, str | None]:
-    return {entry.match.volume or "": entry.size for entry in content.disks}
+def volumes(content: DetectedTermsFile) -> dict[str, str]:
+    """Return the sizes of the entries, by volume."""
+    sizes = {each.match.volume or "": each.size_bytes() for each in content.disks}
+    return {volume: f"{(size or 0) // GIB}GiB" for volume, size in sizes.items()}
 
 
 def test_file_of_a_complete_attempt() -> None:
@@ -113,7 +115,10 @@ def test_failed_attempt_keeps_what_was_good() -> None:
     content = after(machine=None, last=last)
     assert content.disks == last.disks
     assert content.machine == last.machine
-    assert (content.as_of, content.tried_at) == (last.as_of, "2026-11-23T01:32:03Z")
+    assert (content.as_of_timestamp_s, content.tried_timestamp_s) == (
+        last.as_of_timestamp_s,
+        LATER.timestamp(),
+    )
     assert content.problems == (DENIED,)
     assert content.source == "api"
 
@@ -155,7 +160,8 @@ def test_new_disk_without_provisioned_values_waits_for_the_api() -> None:
 def test_last_metadata_are_kept_while_nothing_answers() -> None:
     last = after(metadata=METADATA)
     content = after(machine=None, last=last)
-    assert (content.disks, content.as_of, content.source) == (last.disks, last.as_of, "metadata")
+    assert (content.disks, content.as_of_timestamp_s) == (last.disks, last.as_of_timestamp_s)
+    assert content.source == "metadata"
 
 
 def test_file_of_another_provider_is_not_kept() -> None:
@@ -177,13 +183,13 @@ def test_first_attempt_that_finds_nothing_has_no_time() -> None:
 
 
 def test_machine_type_alone_has_a_time() -> None:
-    assert after().as_of == "2026-11-23T01:02:03Z"
+    assert after().as_of_timestamp_s == FIRST.timestamp()
 
 
 def test_provider_without_an_api_is_complete() -> None:
     content = terms_file(Detected("oracle", "Oracle Cloud", "VM.Standard"), None, FIRST)
     assert (content.source, content.disks, content.problems) == ("metadata", (), ())
-    assert content.as_of == "2026-11-23T01:02:03Z"
+    assert content.as_of_timestamp_s == FIRST.timestamp()
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b'{"source": "file"}', b"\xff", b"[" * 100_000])
@@ -198,12 +204,10 @@ amounts = st.integers(1, 2**60)
 @given(amounts, amounts, st.sampled_from([1, MB, MIB]))
 def test_quantities_are_exact(size: int, rate: int, unit: int) -> None:
     content = after(api=(CloudDisk("x", "t", size, None, rate * unit),))
-    [entry] = content.disks
-    assert entry.size is not None
-    assert entry.bandwidth is not None
-    assert parse_size_bytes(entry.size) == size
-    assert int(entry.bandwidth.rstrip("MiB/s")) > 0
-    assert parse_bandwidth_bytes_per_second(entry.bandwidth) == float(rate * unit)
+    [entry] = json.loads(encode_terms_file(content))["disks"]
+    assert parse_size_bytes(entry["size"]) == size
+    assert int(entry["bandwidth"].rstrip("MiB/s")) > 0
+    assert parse_bandwidth_bytes_per_second(entry["bandwidth"]) == float(rate * unit)
 
 
 def failing(reason: str) -> Exchanges[CloudDisk]:

@@ -5,10 +5,9 @@ import datetime as dt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.base.schema.yaml_file import parse_record
 from disksla.clouds.detection import encode_terms_file, terms_file
 from disksla.clouds.detection.findings import CloudDisk, Detected, DetectionProblem, Listing
-from disksla.promise.configuration.terms_file import TermsContent
+from support.machine_facts import terms_file as read_file
 from support.simulated_host import CATALOG
 
 NOW = dt.datetime(2026, 11, 23, 1, 2, 3, tzinfo=dt.UTC)
@@ -42,12 +41,12 @@ def test_what_was_found_out_is_read(
     listing = Listing(tuple(disks))
     detected = Detected("aws", "EC2", machine, None, listing, tuple(problems))
     written = encode_terms_file(terms_file(detected, None, NOW))
-    file = parse_record(written, "cloud.json", TermsContent, {}).to_file("f", CATALOG, 0.0)
-    assert (file.source, file.origin, file.machine_type) == ("api", "EC2 API", machine)
+    file = read_file(written.decode())
+    assert (file.source, file.origin, file.machine.type) == ("api", "EC2 API", machine)
     assert file.as_of_timestamp_s == NOW.timestamp()
     assert file.expiry_timestamp_s == NOW.timestamp() + 7200
     assert [problem.message for problem in file.problems] == [each.message for each in problems]
-    for disk, entry in zip(disks, file.entries, strict=True):
+    for disk, (_, entry) in zip(disks, file.entries(), strict=True):
         row = CATALOG.find(f"aws.{disk.api_type}")
         assert entry.match.volume == disk.volume
         assert entry.terms == (f"aws.{disk.api_type}" if row is None else row.id)
@@ -61,6 +60,6 @@ def test_attempt_that_found_nothing_has_no_age() -> None:
     problem = DetectionProblem("metadata", "timeout", "it failed: why; hint")
     detected = Detected("aws", "EC2", problems=(problem,))
     written = encode_terms_file(terms_file(detected, None, NOW))
-    file = parse_record(written, "cloud.json", TermsContent, {}).to_file("f", CATALOG, 1.0)
+    file = read_file(written.decode())
     assert (file.as_of_timestamp_s, file.expiry_timestamp_s) == (None, None)
     assert file.tried_timestamp_s == NOW.timestamp()

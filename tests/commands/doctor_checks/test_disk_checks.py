@@ -12,13 +12,16 @@ from disksla.kernel.disks.disk import Disk
 from disksla.promise.configuration.settings_file import parse_settings
 from support.machine_facts import (
     CATALOG,
+    DAEMON,
     DISK,
     NOW_S,
+    SAMPLES,
     SETTINGS,
     configured,
     machine,
     result,
     results,
+    sample,
     terms_file,
     with_disk,
 )
@@ -228,3 +231,18 @@ def test_disk_that_is_not_counted() -> None:
     assert found.fix == "echo 1 > /sys/class/block/nvme1n1/queue/iostats"
     disks = (DISK, other("loop0"))
     assert results(machine(disks=disks, iostats={"loop0": "0"}), "disks.iostats") == []
+
+
+def test_what_the_daemon_says_comes_first() -> None:
+    """It may have been started with other files than those here."""
+    said = [
+        sample("disk_info", device="nvme1n1", terms="aws.io2"),
+        sample("disk_info", device="loop0", terms="custom"),
+    ]
+    facts = machine(daemon=msgspec.structs.replace(DAEMON, samples=(*SAMPLES, *said)))
+    same, other_files = results(facts, "disks.monitored")
+    assert same.found == "the daemon monitors nvme1n1, loop0"
+    assert (other_files.status, other_files.found) == (
+        "note", "by disksla.yml, it would be nvme1n1",
+    )  # fmt: skip
+    assert result(facts, "disks.terms").found == "aws.io2, as the daemon says"

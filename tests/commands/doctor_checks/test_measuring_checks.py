@@ -42,6 +42,11 @@ NO_HELPER = "no helper listens on /run/x, and this process may not: denied"
         (cached(NO_HELPER), "note", "between two bounds only: no helper listens on /run/x"),
         (cached("kernel.perf_event_paranoid is 3"), "note", "only: kernel.perf_event_paranoid is"),
         (cached("denied"), "note", "journalctl --unit 'disksla-events@*'"),
+        (
+            msgspec.structs.replace(cached(NO_HELPER), unit=None),
+            "note",
+            "disksla open-events --listen /run/disksla-events/events.sock",
+        ),
         (cached("no", sample("data_writes_total", device="vdx")), "note", "two bounds"),
     ],
 )

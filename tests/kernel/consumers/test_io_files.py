@@ -4,7 +4,8 @@ from math import inf
 
 import pytest
 
-from disksla.kernel.consumers.io_files import Amounts, parse_io_max, parse_io_stat
+from disksla.base.counts import Counts
+from disksla.kernel.consumers.io_files import parse_io_max, parse_io_stat
 
 
 def test_numbers_by_disk() -> None:
@@ -13,8 +14,8 @@ def test_numbers_by_disk() -> None:
         "254:16 rbytes=0 wbytes=512 rios=0 wios=1 dbytes=0 dios=0 cost.usage=7\n"
     )
     assert parse_io_stat(text) == {
-        "254:0": Amounts(4096, 8192, 1, 2),
-        "254:16": Amounts(0, 512, 0, 1),
+        "254:0": Counts(1, 2, 4096, 8192),
+        "254:16": Counts(0, 1, 0, 512),
     }
     assert parse_io_stat("") == {}
 
@@ -22,7 +23,7 @@ def test_numbers_by_disk() -> None:
 def test_disks_without_numbers_may_be_alone_or_before_another() -> None:
     """As some kernels print them."""
     text = "7:1 7:0 254:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n8:0 \n"
-    assert parse_io_stat(text) == {"254:0": Amounts(1, 2, 3, 4), "8:0": Amounts()}
+    assert parse_io_stat(text) == {"254:0": Counts(3, 4, 1, 2), "8:0": Counts()}
 
 
 def test_an_odd_line_costs_the_line_only() -> None:
@@ -30,11 +31,11 @@ def test_an_odd_line_costs_the_line_only() -> None:
     nameless = "(unknown) rbytes=9 rios=7\n"
     for odd in (nameless, "vda rbytes=1\n", "254:16 rbytes=x\n"):
         assert parse_io_stat(f"{odd}254:0 rbytes=1 wbytes=2 rios=3 wios=4\n") == {
-            "254:0": Amounts(1, 2, 3, 4)
+            "254:0": Counts(3, 4, 1, 2)
         }
     assert parse_io_stat(nameless) == {}
     limits = parse_io_max("(unknown) rbps=1 wbps=max riops=max wiops=max\n254:0 wiops=50\n")
-    assert limits == {"254:0": Amounts(inf, inf, inf, 50)}
+    assert limits == {"254:0": Counts(inf, 50, inf, inf)}
 
 
 @pytest.mark.parametrize("text", ["vda rbytes=1\n", "254:0 rbytes=x\n", "254:0 garbage\n"])
@@ -45,7 +46,7 @@ def test_other_text_is_an_error(text: str) -> None:
 
 def test_limits_by_disk() -> None:
     text = "254:0 rbps=max wbps=1048576 riops=max wiops=50\n"
-    assert parse_io_max(text) == {"254:0": Amounts(inf, 1048576, inf, 50)}
+    assert parse_io_max(text) == {"254:0": Counts(inf, 50, inf, 1048576)}
     assert parse_io_max("") == {}
     for other in ("many", "-1", "nan", "1_0", "18446744073709551616"):
         with pytest.raises(ValueError, match="expected a disk"):

@@ -4,12 +4,12 @@ from math import inf
 
 import pytest
 
+from disksla.base.counts import Counts
 from disksla.kernel.consumers.consumption import OwnLimit
-from disksla.kernel.consumers.io_files import Amounts
 from disksla.kernel.consumers.sharing import Limited, OwnLimits
 from support.cgroup_tree import NUMBER
 
-LIMITED = {3: Limited("checkout.service", {NUMBER: Amounts(inf, inf, inf, 50)})}
+LIMITED = {3: Limited("checkout.service", {NUMBER: Counts(inf, 50, inf, inf)})}
 HELD = (OwnLimit("vda", "checkout.service", "writes", 50.0),)
 
 
@@ -18,7 +18,7 @@ def held(rates: list[float], limited: dict[int, Limited] | None = None) -> list[
     limits, total, found = OwnLimits(), 0.0, []
     for second, rate in enumerate(rates):
         total += rate
-        counted = {3: {NUMBER: Amounts(0, 4096 * total, 0, total)}}
+        counted = {3: {NUMBER: Counts(0, total, 0, 4096 * total)}}
         own = limits.after(float(second), counted, limited or LIMITED, {NUMBER: "vda"})
         assert own in ((), HELD)
         found.append(bool(own))
@@ -36,16 +36,16 @@ def test_another_rate_is_not_held(rate: float) -> None:
 
 
 def test_a_limit_that_is_none_holds_nobody() -> None:
-    limits = {3: Limited("a.service", {NUMBER: Amounts(inf, inf, inf, inf)})}
+    limits = {3: Limited("a.service", {NUMBER: Counts(inf, inf, inf, inf)})}
     assert not any(held([0.0] * 20, limits))
-    assert not any(held([0.0] * 20, {3: Limited("a.service", {NUMBER: Amounts(0, 0, 0, 0)})}))
+    assert not any(held([0.0] * 20, {3: Limited("a.service", {NUMBER: Counts(0, 0, 0, 0)})}))
 
 
 def test_a_limit_at_another_disk_is_left_out() -> None:
     limits = OwnLimits()
     found: tuple[OwnLimit, ...] = ()
     for second in range(13):
-        counted = {3: {NUMBER: Amounts(0, 0, 0, 50.0 * second)}}
+        counted = {3: {NUMBER: Counts(0, 50.0 * second, 0, 0)}}
         found = limits.after(float(second), counted, LIMITED, {"8:0": "sda"})
     assert found == ()
 
@@ -53,7 +53,7 @@ def test_a_limit_at_another_disk_is_left_out() -> None:
 def test_a_group_that_ended_is_not_held() -> None:
     limits = OwnLimits()
     for second in range(11):
-        counted = {3: {NUMBER: Amounts(0, 0, 0, 50.0 * second)}}
+        counted = {3: {NUMBER: Counts(0, 50.0 * second, 0, 0)}}
         limits.after(float(second), counted, LIMITED, {NUMBER: "vda"})
     assert limits.after(11.0, {}, LIMITED, {NUMBER: "vda"}) == ()
 
@@ -61,8 +61,8 @@ def test_a_group_that_ended_is_not_held() -> None:
 def test_nothing_is_known_before_it_was_cleared() -> None:
     limits = OwnLimits()
     for second in range(11):
-        counted = {3: {NUMBER: Amounts(0, 0, 0, 50.0 * second)}}
+        counted = {3: {NUMBER: Counts(0, 50.0 * second, 0, 0)}}
         limits.after(float(second), counted, LIMITED, {NUMBER: "vda"})
     limits.clear()
-    counted = {3: {NUMBER: Amounts(0, 0, 0, 550.0)}}
+    counted = {3: {NUMBER: Counts(0, 550.0, 0, 0)}}
     assert limits.after(11.0, counted, LIMITED, {NUMBER: "vda"}) == ()

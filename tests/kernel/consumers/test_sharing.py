@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.base.counts import Counts
 from disksla.kernel.consumers.consumption import Consumption, WatchedDisk
 from disksla.kernel.consumers.group_tree import Group, GroupTree
-from disksla.kernel.consumers.io_files import NOTHING, Amounts
+from disksla.kernel.consumers.io_files import NOTHING
 from disksla.kernel.consumers.sharing import (
     MOST_NAMED,
     Growth,
@@ -23,12 +24,11 @@ ROLES = Roles(ROOT, (TOP,), {A: "a.service", B: "b.service"})
 DISK = WatchedDisk("vda", NUMBER, is_busy=True, requests=0, merges=0, largest_request_bytes=None)
 
 
-def counted(**written: int) -> dict[int, dict[str, Amounts]]:
+def counted(**written: int) -> dict[int, dict[str, Counts]]:
     """Return a reading in which groups have written so many bytes, in requests of 100."""
     ids = {"root": ROOT, "top": TOP, "a": A, "b": B}
     return {
-        ids[name]: {NUMBER: Amounts(0, amount, 0, amount / 100)}
-        for name, amount in written.items()
+        ids[name]: {NUMBER: Counts(0, amount / 100, 0, amount)} for name, amount in written.items()
     }
 
 
@@ -36,11 +36,11 @@ def test_the_root_has_what_the_kernel_did_and_a_parent_what_ended_groups_did() -
     before = counted(root=1000, top=900, a=500, b=100)
     after = counted(root=2000, top=1700, a=900, b=300)
     growth = growth_at(before, after, ROLES, NUMBER)
-    assert growth.kernel == Amounts(0, 200, 0, 2)
-    assert growth.unattributed == Amounts(0, 200, 0, 2)
+    assert growth.kernel == Counts(0, 2, 0, 200)
+    assert growth.unattributed == Counts(0, 2, 0, 200)
     assert growth.consumers == {
-        "a.service": Amounts(0, 400, 0, 4),
-        "b.service": Amounts(0, 200, 0, 2),
+        "a.service": Counts(0, 4, 0, 400),
+        "b.service": Counts(0, 2, 0, 200),
     }
 
 
@@ -50,7 +50,7 @@ def test_a_group_that_ended_or_is_new_has_no_difference() -> None:
     assert growth_at(before, after, ROLES, NUMBER).consumers == {}
     new = ROLES._replace(made_since=frozenset({B}))
     growth = growth_at(before, after, new, NUMBER)
-    assert growth.consumers == {"b.service": Amounts(0, 300, 0, 3)}
+    assert growth.consumers == {"b.service": Counts(0, 3, 0, 300)}
     assert growth.unattributed.bytes == 600
 
 
@@ -65,7 +65,7 @@ def test_requests_in_flight_do_not_add_up_to_io_of_the_kernel(kernel: list[int])
     debt, published = None, 0.0
     sums = [sum(kernel[: index + 1]) for index in range(len(kernel))]
     for written in kernel:
-        growth = Growth(Amounts(0, written), NOTHING, {})
+        growth = Growth(Counts(0, 0, 0, written), NOTHING, {})
         positive, debt = with_debt(growth, debt)
         assert positive.kernel.written_bytes >= 0
         published += positive.kernel.written_bytes
@@ -86,13 +86,13 @@ def test_requests_are_known_where_few_are_merged_or_split(
     merges: int, bytes_each: int, largest: int | None, known: bool
 ) -> None:
     disk = DISK._replace(requests=100, merges=merges, largest_request_bytes=largest)
-    growth = Growth(NOTHING, NOTHING, {"a.service": Amounts(0, 100 * bytes_each, 0, 100)})
+    growth = Growth(NOTHING, NOTHING, {"a.service": Counts(0, 100, 0, 100 * bytes_each)})
     assert counts_requests(disk, DISK, growth) is known
 
 
 def test_no_more_than_a_few_consumers_are_named() -> None:
-    many = {f"{index:02}.service": Amounts(0, 1000 + index, 0, 1) for index in range(20)}
-    growth = Growth(Amounts(0, 7), NOTHING, many)
+    many = {f"{index:02}.service": Counts(0, 1, 0, 1000 + index) for index in range(20)}
+    growth = Growth(Counts(0, 0, 0, 7), NOTHING, many)
     found = consumptions("vda", growth, with_requests=False)
     assert [each.consumer for each in found[:2]] == ["19.service", "18.service"]
     assert len(found) == MOST_NAMED + 2

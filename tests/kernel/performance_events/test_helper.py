@@ -16,7 +16,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.roots import Roots
 from disksla.kernel.performance_events import EventsRequest, helper, opened
 from disksla.kernel.performance_events.helper import answer, listen, passed_connection, serve
-from disksla.kernel.performance_events.open_sets import MOST_OF_KIND, OpenSets
+from disksla.kernel.performance_events.open_sets import MOST_SETS, OpenSets
 from disksla.kernel.performance_events.opened import ask
 from disksla.kernel.performance_events.opening import EventFiles, Plan, plan
 from disksla.kernel.performance_events.protocol import (
@@ -188,20 +188,31 @@ def test_silent_clients_keep_nobody_waiting(
         ask(path, REQUEST).close()
 
 
-def test_a_client_has_few_sets_of_events_until_it_closes_them(tmp_path: Path) -> None:
+def test_a_client_has_one_set_of_each_kind_until_it_closes_it(tmp_path: Path) -> None:
     path = tmp_path / "events.sock"
     with serving(path):
-        found = [ask(path, REQUEST) for _ in range(MOST_OF_KIND)]
-        inherited = os.dup(found[0].by_cpu[1][0])
-        for opened_events in (None, found[0]):
+        found = ask(path, REQUEST)
+        inherited = os.dup(found.by_cpu[1][0])
+        for opened_events in (None, found):
             if opened_events is not None:
                 opened_events.close()  # but one event, which another descriptor is of
-            with pytest.raises(DiskslaError, match="found 2 sets of data_writes events that user"):
+            with pytest.raises(DiskslaError, match="found data_writes events that user"):
                 ask(path, REQUEST)
         ask(path, EventsRequest("requests", REQUEST.devices)).close()
         os.close(inherited)
         ask(path, REQUEST).close()
-        found[1].close()
+
+
+def test_all_clients_together_have_few_sets() -> None:
+    open_sets = OpenSets()
+    reading, writing = os.pipe()
+    for user in range(MOST_SETS):
+        open_sets.begin(user, "requests").add([reading])
+    with pytest.raises(DiskslaError, match="found 4 sets of events open; expected less"):
+        open_sets.begin(MOST_SETS, "requests")
+    os.close(reading)
+    open_sets.begin(MOST_SETS, "requests").close()
+    os.close(writing)
 
 
 @pytest.mark.parametrize("devices", [("7:0", "7:0"), ("7:0", "07:0")])

@@ -19,7 +19,7 @@ def test_since_is_zero_where_iowait_decreases() -> None:
 def test_unknown_seconds_stay_none() -> None:
     assert HostWait(11.0).since(HostWait(10.0)) == HostWait(1.0)
     assert HostWait(11.0, 1.0, 1.0).since(HostWait()) == HostWait()
-    assert HostWait(1.0, 2.0, 3.0).plus(HostWait(1.0)) == HostWait(2.0)
+    assert HostWait(1.0, 2.0, 3.0) + HostWait(1.0) == HostWait(2.0)
     assert HostWait(1.0, 2.0, 3.0).where_known(HostWait(99.0)) == HostWait(1.0)
 
 

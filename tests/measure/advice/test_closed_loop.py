@@ -12,6 +12,7 @@ from disksla.measure.advice.closed_loop import ClosedLoop, ThrottledTime, closed
 from disksla.measure.advice.demand import demand_of, served_of
 from disksla.measure.advice.search import Needs, counts_small_requests_as, halving
 from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumTerms
 from disksla.state.pipeline import State, advance, window_records
 from support.simulated_host import CATALOG
@@ -83,9 +84,8 @@ def scenario(iops: float, *loads: Load) -> Scenario:
 
 def needs_of(simulated: Scenario) -> Needs:
     """Return what a simulated load needs by the windows of the pipeline."""
-    states = list(
-        accumulate(run(simulated).ticks, advance, initial=State(simulated.settings(), CATALOG))
-    )
+    first = State(Configuration(simulated.settings(), CATALOG))
+    states = list(accumulate(run(simulated).ticks, advance, initial=first))
     records = [record for pair in pairwise(states) for record in window_records(*pair)]
     [disk] = states[-1].monitored.values()
     return Needs(demand_of(served_of(records), disk.assignment.limits), 0.001, 0.05)

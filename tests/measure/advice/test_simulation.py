@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,7 +61,7 @@ AMOUNTS = st.integers(0, 60)
 def windows(draw: st.DrawFn) -> DemandWindow:
     reads, writes, flushes = draw(AMOUNTS), draw(AMOUNTS), draw(AMOUNTS)
     most = Work(reads, writes, reads * 4096, writes * 16384)
-    least = most._replace(writes=max(0, writes - flushes))
+    least = msgspec.structs.replace(most, writes=max(0, writes - flushes))
     seconds = draw(st.sampled_from([0.05, 0.1, 0.25, 3.0]))
     is_limited = draw(st.booleans())
     requests = float(reads + writes)

@@ -20,7 +20,7 @@ from disksla.measure.benchmark.sweep_matrix import (
     read_csv,
     row_of,
 )
-from disksla.measure.benchmark.sweep_text import cost_warnings
+from disksla.measure.benchmark.sweep_page import cost_warnings
 from disksla.measure.fio.result import DirectionResult, FioResult
 from disksla.promise.catalogue.derive import derive_limits
 from disksla.promise.catalogue.limits import NO_LIMITS

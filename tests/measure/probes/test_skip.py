@@ -9,11 +9,13 @@ from disksla.base.units import MIB
 from disksla.measure.probes.probe_plan import ProbePlan, plan_probe
 from disksla.measure.probes.skip import OBSERVATION_S, SnapshotPair, observation_s, skip_reasons
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, ProbeEntry, Settings
+from disksla.promise.configuration.settings import DiskEntry, ProbeEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.probe_results import SKIP_REASONS, ProbeTotals, SkipReason
-from disksla.state.pipeline.snapshot import DiskSnapshot, take_snapshot
+from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot
 from disksla.verdict.credits.account import CreditLevel
 from support.simulated_host import Machine, a_disk
+from support.snapshots import changed
 
 NOON_S = 1.7e9
 READS = ProbeEntry(kind="read-latency")
@@ -27,7 +29,7 @@ def a_machine(settings: Settings = LIMITED, mount_points: tuple[str, ...] = ()) 
 
 
 def snapshot(machine: Machine) -> DiskSnapshot:
-    (disk,) = take_snapshot(machine.state).disks
+    (disk,) = Snapshot(machine.state).disks
     return disk
 
 
@@ -130,7 +132,7 @@ def test_missing_disk_is_skipped(size_bytes: int | None) -> None:
     now = None
     if size_bytes is not None:
         disk = msgspec.structs.replace(observation.now.disk, size_bytes=size_bytes)
-        now = msgspec.structs.replace(observation.now, disk=disk)
+        now = changed(observation.now, disk=disk)
     assert reasons(msgspec.structs.replace(observation, now=now)) == ("device_missing",)
     assert reasons(msgspec.structs.replace(observation, before=None)) == ("device_missing",)
 
@@ -158,7 +160,7 @@ def test_daily_budget_is_renewed_the_next_day() -> None:
     assert observation.now is not None
     day = int(NOON_S // 86400)
     totals = ProbeTotals(day=day, day_bytes=256 * MIB - 4096)
-    now = msgspec.structs.replace(observation.now, probes={"read-latency": totals})
+    now = changed(observation.now, probes={"read-latency": totals})
     observation = msgspec.structs.replace(observation, now=now)
     assert reasons(observation) == ("daily",)
     assert reasons(observation, timestamp_s=NOON_S + 86400) == ()
@@ -179,9 +181,7 @@ def with_credits(lower: float, estimate: float, upper: float) -> SnapshotPair:
     observation = observe(a_machine(BURSTING))
     assert observation.now is not None
     level = CreditLevel("iops", 8000.0, lower, upper, estimate, 1.0)
-    return msgspec.structs.replace(
-        observation, now=msgspec.structs.replace(observation.now, credits=(level,))
-    )
+    return msgspec.structs.replace(observation, now=changed(observation.now, credits=(level,)))
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,8 @@ def test_iowait_is_left_out_where_it_is_not_counted() -> None:
 @pytest.mark.parametrize(
     ("provider", "outcome"),
     [
-        ("aws", "uptime 99.833 % (objective 99.9 %); service credit 10%"),
-        ("gcp", "uptime 99.833 % (objective 99.9 %); its service credits are not known here"),
+        ("aws", "uptime 99.833 % (objective 99.9 %); service credit 10%."),
+        ("gcp", "uptime 99.833 % (objective 99.9 %); its service credits are not known here."),
     ],
 )
 def test_service_credits(provider: str, outcome: str) -> None:

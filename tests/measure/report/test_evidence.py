@@ -118,7 +118,7 @@ def test_who_used_a_disk() -> None:
         ConsumerEvidence("kernel", None, 0.1),
     )
     assert consumers_text(found) == (
-        "used while throttled or busy: by requests 60 % a.service, 40 % b.service; by bytes"
+        "while throttled or busy: by requests 60 % a.service, 40 % b.service; by bytes"
         " 90 % b.service, 10 % kernel"
     )
     assert consumers_of([]) == ()

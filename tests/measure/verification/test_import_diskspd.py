@@ -155,7 +155,7 @@ def test_command_line_without_input_parameters(command: str, expected: tuple[obj
         ("-X profile.xml", "neither input parameters nor a command line"),
         ("-Sh -b4K", "neither input parameters nor a command line"),
         ("-rs50 -Sh a.dat", "random and sequential requests at the same time"),
-        ("-o0 a.dat", "-o is 0"),
+        ("-o0 a.dat", "found 0 requests in flight"),
     ],
 )
 def test_command_line_that_does_not_say_the_load(command: str, message: str) -> None:
@@ -326,10 +326,10 @@ BILLION_LAUGHS = (
             "found 0 timespans and 1 results",
         ),
         (TEXT.replace("block size: 4KiB", "block size: 4XB"), "unknown unit 'XB'"),
-        (TEXT.replace("block size: 4KiB", "block size: 0B"), "block size is 0"),
-        (TEXT.replace("threads per file: 32", "threads per file: 0"), "threads per file is 0"),
-        (XML.replace("<RequestCount>8<", "<RequestCount>0<"), "RequestCount is 0"),
-        (XML.replace("<BlockSize>4096<", "<BlockSize>0<"), "BlockSize is 0"),
+        (TEXT.replace("block size: 4KiB", "block size: 0B"), "found 0 bytes in a block"),
+        (TEXT.replace("threads per file: 32", "threads per file: 0"), "found 0 threads"),
+        (XML.replace("<RequestCount>8<", "<RequestCount>0<"), "found 0 requests in flight"),
+        (XML.replace("<BlockSize>4096<", "<BlockSize>0<"), "found 0 bytes in a block"),
         (TEXT.replace("path: ", "way: "), "found 0 kinds of requests"),
         (
             TWO_TARGETS.replace("block size: 8KiB", "block size: 4KiB", 1),

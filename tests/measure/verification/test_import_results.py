@@ -391,3 +391,13 @@ def test_unknown_format_is_rejected(text: str) -> None:
 def test_any_bytes_are_parsed_or_rejected(data: bytes) -> None:
     with contextlib.suppress(DiskslaError):
         assert parse_result(decode_text(data))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\\n read : IOPS=\n" + "\\" * 4_000_000, "x" + " " * 4_000_000, "a (groupid=0 " * 300_000],
+)
+def test_a_long_text_that_is_no_result_costs_no_time(text: str) -> None:
+    """The first one took hours, since each search went on to the end."""
+    with pytest.raises(DiskslaError, match="expected output of fio"):
+        parse_result(text)

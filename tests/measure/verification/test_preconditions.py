@@ -117,4 +117,4 @@ def test_own_transfers_are_not_other_load(
     own: Work, more: Work, size: int, seconds: float
 ) -> None:
     assert other_share(CHARGES, seconds, own, own, size) == 0.0
-    assert other_share(CHARGES, seconds, own.plus(more), own, size) >= 0.0
+    assert other_share(CHARGES, seconds, own + more, own, size) >= 0.0

@@ -19,7 +19,8 @@ from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.catalogue.limits import Limits
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms, custom_limits
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from support.fake_fio import ANSWERS, HANGS, fake_fio
 from support.simulated_host import a_disk
 from support.waiting import eventually

@@ -207,9 +207,10 @@ def test_no_limits_require_nothing() -> None:
     assert set(required(make_suite("vk", NO_LIMITS, TOLERANCE)).values()) == {None}
 
 
-def test_suite_test_gives_a_fio_job() -> None:
-    test = by_test(catalog_suite("yandex.network-ssd", 100 * GIB))["write-4k"]
-    job = test.job("/dev/vdb", 60.0, 512 * MIB)
+def test_plan_gives_a_fio_job() -> None:
+    suite = catalog_suite("yandex.network-ssd", 100 * GIB)
+    plan = SuitePlan(suite, "/dev/vdb", 512 * MIB, 60.0, TOLERANCE, with_writes=True)
+    job = plan.job(by_test(suite)["write-4k"])
     assert (job.name, job.target, job.pattern) == ("write-4k", "/dev/vdb", "write")
     assert (job.queue_depth, job.workers, job.request_bytes) == (96, 4, 4 * KIB)
     assert (job.runtime_s, job.span_bytes, job.rate_iops) == (60.0, 512 * MIB, None)

@@ -158,7 +158,7 @@ def test_additive_rejects_equal_sizes() -> None:
 
 
 def test_work_adds_up() -> None:
-    assert Work(1, 2, 3, 4).plus(Work(10, 20, 30, 40), 2) == Work(21, 42, 63, 84)
+    assert Work(1, 2, 3, 4) + Work(10, 20, 30, 40) * 2 == Work(21, 42, 63, 84)
 
 
 def test_load_of_work_is_that_of_the_fullest_limit() -> None:

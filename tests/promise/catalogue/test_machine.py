@@ -5,6 +5,8 @@ import datetime as dt
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,6 +45,7 @@ DIRECTORY = Path(machine_tables.__file__).parent / "machines"
 OF_EACH = pytest.mark.parametrize("provider", PROVIDERS)
 
 
+@cache
 def rules_of(provider: str) -> MachineRules:
     rules = load_machine_rules(provider)
     assert rules is not None
@@ -52,6 +55,13 @@ def rules_of(provider: str) -> MachineRules:
 def groups_of(provider: str, name: str) -> dict[str, MachineGroup]:
     rules = rules_of(provider)
     return {group.name: group for group in machine_groups(rules, read_machine(rules, name, None))}
+
+
+@cache
+def groups_of_all(provider: str) -> list[tuple[Machine, Sequence[MachineGroup]]]:
+    """Return each machine of a table with its groups: of AWS, there are a thousand."""
+    rules = rules_of(provider)
+    return [(machine, machine_groups(rules, machine)) for machine in machines_of(rules)]
 
 
 def table_of(rules: MachineRules) -> list[dict[str, str]]:
@@ -99,9 +109,7 @@ def test_sources_have_notes(provider: str) -> None:
 
 @OF_EACH
 def test_each_line_is_found_and_has_positive_rates(provider: str) -> None:
-    rules = rules_of(provider)
-    for machine in machines_of(rules):
-        groups = machine_groups(rules, machine)
+    for machine, groups in groups_of_all(provider):
         assert groups, machine.shown
         for group in groups:
             base = msgspec.structs.astuple(group.limits.rates)
@@ -175,11 +183,10 @@ def test_aws_type_without_burst_has_no_credits() -> None:
 
 
 def test_inferred_credits_of_aws_are_full_after_a_day_but_for_two_types() -> None:
-    rules = rules_of("aws")
     slow = {
         machine.name
-        for machine in machines_of(rules)
-        for group in machine_groups(rules, machine)
+        for machine, groups in groups_of_all("aws")
+        for group in groups
         for bucket in group.limits.buckets
         if bucket.capacity / bucket.fill_per_second > 86400
     }

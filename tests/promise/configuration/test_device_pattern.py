@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.promise.configuration.fields import DevicePattern
+from disksla.promise.configuration.settings import DevicePattern
 
 
 @given(st.text(max_size=20), st.text(max_size=20))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
 from disksla.base.schema.yaml_file import parse_record
-from disksla.promise.configuration.settings import DiskMatch
+from disksla.promise.disk_entry import DiskMatch
 
 
 def match_of(key: str, written: str) -> DiskMatch:

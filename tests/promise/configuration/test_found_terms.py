@@ -1,17 +1,19 @@
 """Tests of entries that apply to no disk."""
 
+from typing import Literal
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.promise.catalogue.assignment import TermsSource
 from disksla.promise.configuration.found_terms import (
     UnusedEntry,
     find_terms,
     shadowed_entries,
     unused_entries,
 )
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
 from disksla.promise.configuration.terms_file import TermsFile
+from disksla.promise.disk_entry import DiskMatch
 from support.simulated_host import a_disk
 
 DISKS = (a_disk("vda", serial="s"), a_disk("vdb"))
@@ -22,9 +24,9 @@ def entry(**match: str) -> DiskEntry:
     return DiskEntry(match=DiskMatch(**match), terms="vk.ceph-ssd")
 
 
-def file_with(source: TermsSource, *entries: DiskEntry) -> TermsFile:
+def file_with(source: Literal["file", "api", "metadata"], *entries: DiskEntry) -> TermsFile:
     """Return a file of a source with entries."""
-    return TermsFile("f", source, "f", 0.0, entries=entries)
+    return TermsFile("f", source, "f", 0.0, disks=entries)
 
 
 def test_entry_without_a_disk_is_unmatched() -> None:
@@ -102,6 +104,6 @@ def test_an_entry_is_unused_if_and_only_if_no_disk_has_it(
     files = (file_with("file", *(entry(**match) for match in in_file)),)
     found = [find_terms(disk, settings, files) for disk in DISKS]
     used = {id(each.entry) for each in found if each is not None}
-    every = [*settings.disks, *files[0].entries]
+    every = [*settings.disks, *files[0].disks]
     unused = unused_entries(DISKS, settings, files)
     assert len(unused) == sum(id(each) not in used for each in every)

@@ -10,14 +10,16 @@ from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.found_terms import find_terms
 from disksla.promise.configuration.match_index import matches
 from disksla.promise.configuration.matched import match_disks, with_kubernetes_volumes
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
-from disksla.promise.configuration.terms_file import KubernetesVolume, TermsFile
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.configuration.terms_file import TermsFile
+from disksla.promise.disk_entry import DiskMatch
+from disksla.promise.terms_file import PersistentVolume
 from disksla.state.pipeline.advance import configure
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from support.simulated_host import CATALOG, Machine, a_disk
 
 HANDLE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/pvc-1"
-AZURE = KubernetesVolume(
+AZURE = PersistentVolume(
     volume_handle=HANDLE,
     driver="disk.csi.azure.com",
     persistent_volume="pvc-1",
@@ -69,7 +71,7 @@ def test_first_file_counts() -> None:
         "metadata",
         "l",
         0.0,
-        volumes=(KubernetesVolume(volume_handle=HANDLE, driver="d", storage_class="slow"),),
+        volumes=(PersistentVolume(volume_handle=HANDLE, driver="d", storage_class="slow"),),
     )
     (disk,) = with_kubernetes_volumes([a_disk(volume_handle=HANDLE)], (FILE, other))
     assert disk.storage_class == "fast"
@@ -79,7 +81,7 @@ def test_first_file_counts() -> None:
 
 def test_volume_without_claim_keeps_the_name_that_is_known() -> None:
     file = TermsFile(
-        "k", "file", "k", 0.0, volumes=(KubernetesVolume(volume_handle="h", driver="d"),)
+        "k", "file", "k", 0.0, volumes=(PersistentVolume(volume_handle="h", driver="d"),)
     )
     disk = a_disk(volume_handle_hash=handle_hash("h"), persistent_volume="pvc-9")
     (found,) = with_kubernetes_volumes([disk], (file,))
@@ -90,7 +92,7 @@ def test_volume_without_claim_keeps_the_name_that_is_known() -> None:
 def test_handle_gives_the_key_of_the_volume() -> None:
     """The NVMe disk of Google Cloud does not show its name without udev."""
     handle = "projects/p/zones/z/disks/pvc-7"
-    volume = KubernetesVolume(volume_handle=handle, driver="pd.csi.storage.gke.io")
+    volume = PersistentVolume(volume_handle=handle, driver="pd.csi.storage.gke.io")
     file = TermsFile("k", "metadata", "k", 0.0, volumes=(volume,))
     disk = a_disk("nvme0n2", volume_handle_hash=handle_hash(handle), provider="gcp")
     (found,) = with_kubernetes_volumes([disk], (file,))
@@ -122,7 +124,7 @@ def test_class_of_a_volume_gives_its_terms() -> None:
     disk = a_disk(volume_handle_hash=handle_hash(HANDLE), csi_driver="disk.csi.azure.com")
     machine = Machine(disk, settings=settings)
     assert find_terms(disk, settings, ()) is None
-    (before,) = take_snapshot(machine.state).disks
+    (before,) = Snapshot(machine.state).disks
     assert before.assignment.source == "none"
     for files, terms, claim in (
         ((FILE,), "azure.premium-ssd", "data-pg-0"),
@@ -131,5 +133,5 @@ def test_class_of_a_volume_gives_its_terms() -> None:
         configuration = Configuration(settings, CATALOG, terms_files=files)
         matched = match_disks(configuration, machine.state.inventory)
         machine.state = configure(machine.state, matched, machine.state.clocks)
-        (after,) = take_snapshot(machine.state).disks
+        (after,) = Snapshot(machine.state).disks
         assert (after.assignment.terms, after.disk.claim) == (terms, claim)

@@ -10,6 +10,7 @@ from disksla.promise.configuration.matching import machine_limits
 from disksla.promise.configuration.settings import Settings
 from disksla.promise.configuration.settings_file import read_configuration, with_terms_files
 from disksla.promise.configuration.terms_file import TermsFile
+from disksla.promise.terms_file import MachineTerms
 
 AWS = "disks:\n  - {match: {device: vda}, terms: aws.gp3}\n"
 YANDEX = "disks:\n  - {match: {device: vda}, terms: yandex.network-ssd}\n"
@@ -73,7 +74,7 @@ def test_type_may_be_that_of_disks_in_terms_files(tmp_path: Path, disks: str) ->
 def test_type_of_a_terms_file_may_be_new(tmp_path: Path) -> None:
     file = tmp_path / "disksla.yml"
     file.write_text(AWS, encoding="utf-8")
-    new = TermsFile("f", "api", "EC2 API", 0.0, machine_type="x99.large")
+    new = TermsFile("f", "api", "EC2 API", 0.0, machine=MachineTerms(type="x99.large"))
     configuration = with_terms_files(read_configuration(file), (new,))
     assert configuration.machines == ()
     assert "unknown machine type 'x99.large' of aws" in str(configuration.machine_problem)

@@ -2,7 +2,8 @@
 
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.matched import Matched, MatchEvent, changes, match_disks
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from support.simulated_host import CATALOG, a_disk
 
 

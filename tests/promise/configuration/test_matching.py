@@ -14,16 +14,16 @@ from disksla.promise.catalogue.derive import derive_limits
 from disksla.promise.catalogue.limits import NO_LIMITS
 from disksla.promise.catalogue.terms import Catalog
 from disksla.promise.configuration.custom_terms import SumTerms
-from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.found_terms import find_terms
 from disksla.promise.configuration.match_index import MatchIndex, matches
 from disksla.promise.configuration.matching import assign, is_monitored, why_not_monitored
 from disksla.promise.configuration.settings import (
+    DevicePattern,
     DiscoverySettings,
     DiskEntry,
-    DiskMatch,
     Settings,
 )
+from disksla.promise.disk_entry import DiskMatch
 
 CATALOG = load_catalog()
 VOLUME = "6ea73b81-555e-4a74-9d2c-0123456789ab"

@@ -14,7 +14,8 @@ from disksla.promise.configuration.custom_terms import (
     TimeSharedTerms,
     custom_limits,
 )
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, ProbeEntry, Settings
+from disksla.promise.configuration.settings import DiskEntry, ProbeEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from support.schema_nodes import node
 
 

@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from disksla.promise.configuration.settings_file import TermsDirectory
 from disksla.promise.configuration.terms_directory import (
@@ -12,7 +14,6 @@ from disksla.promise.configuration.terms_directory import (
     TermsDirectories,
     read_terms_files,
 )
-from support.simulated_host import CATALOG
 
 GP3 = "{provider: aws, disks: [{match: {device: vda}, api_type: gp3}]}"
 GP2 = "{provider: aws, disks: [{match: {device: vda}, api_type: gp2}]}"
@@ -35,7 +36,7 @@ def reading(path: Path, *, follows_links: bool = True) -> TermsDirectories:
 
 def terms_of(directories: TermsDirectories) -> list[object]:
     """Return the terms of all entries."""
-    return [entry.terms for file in directories.files(CATALOG) for entry in file.entries]
+    return [entry.terms for file in directories.files() for _, entry in file.entries()]
 
 
 def test_files_of_all_directories_are_read(tmp_path: Path) -> None:
@@ -46,9 +47,7 @@ def test_files_of_all_directories_are_read(tmp_path: Path) -> None:
     written(tmp_path / "b" / "z.json", '{"source": "api", "machine": {"type": "m5.large"}}')
     written(tmp_path / "a" / "README", "no terms file")
     written(tmp_path / "a" / ".hidden.yml", "no terms file")
-    files, problems = read_terms_files(
-        [TermsDirectory(tmp_path / name) for name in "abc"], CATALOG
-    )
+    files, problems = read_terms_files([TermsDirectory(tmp_path / name) for name in "abc"])
     assert problems == ()
     assert [Path(file.name).name for file in files] == ["x.yml", "y.yaml", "z.json"]
     assert [file.source for file in files] == ["file", "file", "api"]
@@ -126,6 +125,69 @@ def test_last_good_content_is_kept(tmp_path: Path) -> None:
     written(path, GP2)
     assert directories.read(at_once=True)
     assert (terms_of(directories), directories.problems) == (["aws.gp2"], ())
+
+
+VALID = (
+    "{match: {device: vda}, api_type: gp3, iops: 0}",
+    "{match: {serial: s}, terms: {budget: sum, iops: 300}}",
+    "{match: {volume: v}, api_type: gp2, provider: aws, size: 1GiB}",
+)
+BROKEN = (
+    "3",
+    "null",
+    "[]",
+    "{}",
+    "{match: {device: vda}}",
+    "{match: {}, api_type: gp3}",
+    "{match: {device: vda}, api_type: gp3, size: many}",
+    "{match: {device: vda}, api_type: gp3, size: 0}",
+    "{match: {device: vda}, api_type: gp3, api_type: gp2}",
+    "{match: {device: vda, devise: vdb}, api_type: gp3}",
+    "{match: {device: vda}, api_type: gp3, terms: aws.gp3}",
+    "{match: {device: vda}, terms: {budget: sum, iops: 300}, iops: 3}",
+    "{match: {device: vda}, terms: {budget: some, iops: 300}}",
+    f"{{match: {{device: vda}}, api_type: {'x' * 501}}}",
+)
+
+
+@given(
+    entries=st.lists(st.sampled_from(VALID + BROKEN), max_size=40), copies=st.sampled_from([1, 9])
+)
+def test_an_invalid_entry_costs_that_entry(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[str], copies: int
+) -> None:
+    """However many are invalid, the others are used, and keep their places."""
+    home = tmp_path_factory.mktemp("terms.d")
+    entries = entries * copies
+    valid = [place for place, text in enumerate(entries) if text in VALID]
+    lines = "".join(f"- {text}\n" for text in entries)
+    written(home / "x.yml", f"provider: aws\ndisks:\n{lines}" if entries else GP3)
+    directories = reading(home)
+    [file] = directories.files()
+    if entries:
+        assert [place for place, _ in file.entries()] == valid
+    invalid = len(entries) - len(valid)
+    assert directories.failures == ({("file", "invalid_entry"): invalid} if invalid else {})
+    first = next((place for place, text in enumerate(entries) if text in BROKEN), None)
+    [*texts] = directories.problems
+    assert bool(texts) == (first is not None)
+    if first is not None:
+        assert texts[0].startswith(f"{home / 'x.yml'}:{first + 3}: disks[{first}]")
+    directories.read(at_once=True)
+    assert directories.failures.total() == invalid
+
+
+def test_an_invalid_volume_or_problem_costs_itself(tmp_path: Path) -> None:
+    text = (
+        "{source: api, volumes: [{driver: d}, {driver: d, volume_handle: h}],"
+        " problems: [3, {source: api, reason: denied, message: no}]}"
+    )
+    written(tmp_path / "x.json", text)
+    directories = reading(tmp_path)
+    [file] = directories.files()
+    assert [each.volume_handle for each in file.volumes] == ["h"]
+    assert [each.reason for each in file.problems] == ["denied"]
+    assert directories.failures == {("api", "invalid_entry"): 2, ("api", "denied"): 1}
 
 
 def test_removed_file_is_forgotten(tmp_path: Path) -> None:
@@ -267,7 +329,7 @@ def test_failures_of_detect_count_once_per_attempt(tmp_path: Path) -> None:
 def test_number_of_files_is_bounded(tmp_path: Path) -> None:
     for number in range(MOST_FILES + 5):
         written(tmp_path / f"{number:04}.yml", GP3)
-    files, problems = read_terms_files([TermsDirectory(tmp_path)], CATALOG)
+    files, problems = read_terms_files([TermsDirectory(tmp_path)])
     assert len(files) == MOST_FILES
     expected = f"found {MOST_FILES + 5} files in {tmp_path}; expected at most {MOST_FILES}"
     assert problems == (f"{expected}, which are read",)

@@ -3,19 +3,19 @@
 import pytest
 
 from disksla.base.errors import DiskslaError
-from disksla.base.schema.yaml_file import parse_record
 from disksla.promise.catalogue.limits import NO_LIMITS
-from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.found_terms import find_terms
 from disksla.promise.configuration.matching import assign, assign_all, machine_type_of, type_limits
 from disksla.promise.configuration.settings import (
+    DevicePattern,
     DiscoverySettings,
     DiskEntry,
-    DiskMatch,
     MachineSettings,
     Settings,
 )
-from disksla.promise.configuration.terms_file import TermsContent, TermsFile, in_order
+from disksla.promise.configuration.terms_file import TermsFile, in_order
+from disksla.promise.disk_entry import DiskMatch
+from support.machine_facts import terms_file
 from support.simulated_host import CATALOG, a_disk
 
 WRITTEN_S = 1_700_000_000.0
@@ -31,19 +31,25 @@ DETECTED = """
 
 def file_of(text: str, name: str = "a.yml") -> TermsFile:
     """Return what a file says that was written at WRITTEN_S."""
-    return parse_record(text.encode(), name, TermsContent, {}).to_file(name, CATALOG, WRITTEN_S)
+    return terms_file(text, name, WRITTEN_S)
+
+
+def terms_of(file: TermsFile) -> object:
+    """Return the terms of the only entry."""
+    [(_, entry)] = file.entries()
+    return entry.terms
 
 
 def test_file_of_detect_has_everything() -> None:
     file = file_of(DETECTED)
     assert file.as_of_timestamp_s is not None
     assert (file.source, file.origin, file.provider) == ("api", "EC2 API", "aws")
-    assert file.machine_type == "m6i.large"
+    assert file.machine.type == "m6i.large"
     assert file.as_of_timestamp_s == 1795395723.0
     assert file.tried_timestamp_s == 1795395723.0 + 1800
     assert file.expiry_timestamp_s == 1795395723.0 + 7200
     assert [(each.reason, each.source) for each in file.problems] == [("denied", "api")]
-    (entry,) = file.entries
+    [(_, entry)] = file.entries()
     assert (entry.terms, entry.iops, entry.size_bytes()) == ("aws.gp3", 6000.0, 500 * 2**30)
 
 
@@ -67,18 +73,18 @@ def test_file_of_people_is_as_old_as_the_file() -> None:
 )
 def test_type_is_that_of_the_catalogue_or_as_the_api_spells_it(keys: str, terms: str) -> None:
     file = file_of(f"provider: aws\ndisks:\n- {{match: {{device: vda}}, {keys}}}\n")
-    assert file.entries[0].terms == terms
+    assert assign(a_disk(), Settings(), CATALOG, (file,)).terms == terms
 
 
 def test_zero_is_no_provisioned_value() -> None:
     """Terraform has `provisioned_iops = 0` where a type has none."""
     text = "disks: [{match: {device: vda}, terms: gcp.pd-ssd, iops: 0, bandwidth: 0MiB/s}]"
-    (entry,) = file_of(text).entries
+    [(_, entry)] = file_of(text).entries()
     assert (entry.terms, entry.iops, entry.bytes_per_second) == ("gcp.pd-ssd", None, None)
 
 
 def test_type_without_provider_is_kept() -> None:
-    assert file_of("disks: [{match: {device: vda}, api_type: gp3}]").entries[0].terms == "gp3"
+    assert terms_of(file_of("disks: [{match: {device: vda}, api_type: gp3}]")) == "gp3"
 
 
 def test_written_out_terms_are_kept() -> None:
@@ -123,12 +129,7 @@ def test_precedence() -> None:
             entries("file", "aws.io2", "a"),
         )
     )
-    assert [file.entries[0].terms for file in files] == [
-        "aws.io2",
-        "aws.io1",
-        "aws.gp3",
-        "aws.gp2",
-    ]
+    assert [terms_of(file) for file in files] == ["aws.io2", "aws.io1", "aws.gp3", "aws.gp2"]
     entry = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-ssd")
     found = find_terms(a_disk(), Settings(disks=(entry,)), files)
     assert found is not None

@@ -8,10 +8,10 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from disksla.serve.http_server.classes import MOST_SCRAPES
 from disksla.serve.http_server.http_protocol import Reply, RequestHead, ServiceClass
 from disksla.serve.http_server.listen import ListenAddress
 from disksla.serve.http_server.server import DEFAULT_TIMEOUTS, Timeouts, WebServer
+from disksla.serve.http_server.turns import MOST_SCRAPES
 from support.waiting import eventually
 
 PATIENCE_S = 20

@@ -38,17 +38,6 @@ def all_taken(found: Waiting[str]) -> list[str]:
     return [found.take() for _ in range(len(found))]
 
 
-def test_clients_take_turns() -> None:
-    assert all_taken(waiting("a1", "a2", "a3", "b1", "c1", "c2")) == [
-        "a1",
-        "b1",
-        "c1",
-        "a2",
-        "c2",
-        "a3",
-    ]
-
-
 def test_a_client_that_comes_again_is_last() -> None:
     found = waiting("a1", "b1")
     assert found.take() == "a1"

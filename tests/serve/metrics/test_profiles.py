@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import msgspec
 import pytest
 from hypothesis import given
 
@@ -10,17 +9,17 @@ from disksla.kernel.procfs.diskstats import Counters
 from disksla.promise.configuration.settings import Profile
 from disksla.serve.metrics.collector import SnapshotCollector, rows_by_profile
 from disksla.serve.metrics.profiles import PROFILES, rows_of
-from disksla.state.pipeline.latency import LatencyMeter
 from disksla.state.pipeline.snapshot import Snapshot
+from disksla.state.pipeline.totals import DiskTotals, LatencyMeter
 from metrics_page import METRICS, OF_DISKS
 from support.examples import scaled
-from support.snapshots import ABOUT, disk_view, group_view, probed_disk_view, view, views
+from support.snapshots import ABOUT, changed, disk_view, group_view, probed_disk_view, view, views
 
 Series = tuple[str, frozenset[tuple[str, str]]]
 
 
 def series(shown: Snapshot, profile: Profile) -> dict[Series, float]:
-    shown = msgspec.structs.replace(shown, profile=profile)
+    shown = changed(shown, profile=profile)
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in SnapshotCollector(lambda: shown, lambda: ABOUT).collect()
@@ -98,8 +97,8 @@ def test_sum_and_count_come_together() -> None:
 @pytest.mark.parametrize("latency_ms", [0.4, 2, 7, 15, 21, 80, 150, 400])
 def test_quantiles_of_latency_are_right_within_a_factor(latency_ms: float) -> None:
     """As histogram_quantile() computes the median of reads that all take the same."""
-    reads = LatencyMeter().plus([(100, round(100 * latency_ms), 1.0)] * 2).histogram
-    shown = view(msgspec.structs.replace(disk_view(), read_latency_s=reads))
+    reads = LatencyMeter().plus([(100, round(100 * latency_ms), 1.0)] * 2)
+    shown = view(changed(disk_view(), totals=DiskTotals(read_latency=reads)))
     found = {
         float(dict(labels)["le"]): count
         for (name, labels), count in series(shown, "default").items()

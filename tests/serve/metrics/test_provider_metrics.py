@@ -8,7 +8,7 @@ from disksla.clouds.ebs_statistics.statistics_page import parse
 from disksla.promise.configuration.settings import MetricsSettings, Profile, Settings
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import to_read_often
 from disksla.state.pipeline.tick import Tick
 from disksla.verdict.throttling.verdict import WindowVerdict
@@ -44,7 +44,7 @@ def reads(machine: Machine, *messages: Page | Failure) -> None:
 
 
 def published(machine: Machine) -> dict[str, float]:
-    registry = make_registry(SnapshotCollector(lambda: take_snapshot(machine.state)))
+    registry = make_registry(SnapshotCollector(lambda: Snapshot(machine.state)))
     page = render_metrics(registry).body.decode()
     samples = {}
     for family in text_string_to_metric_families(page):

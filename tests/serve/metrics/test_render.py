@@ -24,6 +24,7 @@ from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
     BYTE_CREDITS,
+    changed,
     disk_view,
     probed_disk_view,
     view,
@@ -96,7 +97,7 @@ def test_both_formats_have_the_same_series(shown: Snapshot) -> None:
 
 @pytest.mark.parametrize("accept", ["", OPENMETRICS])
 def test_exhaustion_of_lasting_credits_is_infinite(accept: str) -> None:
-    lasting = msgspec.structs.replace(disk_view(), credits=(BYTE_CREDITS,))
+    lasting = changed(disk_view(), credits=(BYTE_CREDITS,))
     labels = 'device="vdb",resource="bytes"'
     line = f"disksla_burst_exhaustion_seconds{{{labels}}} +Inf"
     assert line in rendered(view(lasting), accept).splitlines()
@@ -130,7 +131,7 @@ def test_label_values_round_trip(shown: Snapshot) -> None:
 @scaled(60)
 @given(views)
 def test_buckets_are_cumulative(shown: Snapshot) -> None:
-    shown = msgspec.structs.replace(shown, profile="full")
+    shown = changed(shown, profile="full")
     families = {family.name: family for family in parsed(shown, OPENMETRICS)}
     for disk in shown.disks:
         if disk.counters is None:
@@ -144,12 +145,12 @@ def test_buckets_are_cumulative(shown: Snapshot) -> None:
         buckets = [one for one in samples if one.name.endswith("_bucket")]
         bounds = [float(one.labels["le"]) for one in buckets]
         counts = [one.value for one in buckets]
-        assert bounds == [*disk.read_latency_s.bounds, math.inf]
+        assert bounds == [*disk.totals.read_latency.histogram.bounds, math.inf]
         assert counts == sorted(counts)
         (count,) = [one.value for one in samples if one.name.endswith("_count")]
         (total,) = [one.value for one in samples if one.name.endswith("_sum")]
-        assert counts[-1] == count == disk.read_latency_s.count
-        assert total == disk.read_latency_s.total
+        assert counts[-1] == count == disk.totals.read_latency.histogram.count
+        assert total == disk.totals.read_latency.histogram.total
 
 
 def test_disk_has_less_than_a_hundred_series() -> None:
@@ -206,7 +207,7 @@ def test_accept_of_other_clients_gets_text_format(accept: str) -> None:
 def test_long_label_values_are_cut_and_no_series_is_there_twice() -> None:
     disk = disk_view()
     paths = tuple(f"/{'x' * 300}/{number}" for number in range(3))
-    long = msgspec.structs.replace(
+    long = changed(
         disk,
         disk=msgspec.structs.replace(
             disk.disk, file_system_mounts=(*paths, "/data"), wwn="w" * 999

@@ -4,15 +4,24 @@ import msgspec
 from hypothesis import given
 
 from disksla.serve.metrics.status_line import status_line
-from disksla.state.pipeline.snapshot import DiskSnapshot, SamplerSnapshot, Snapshot
+from disksla.state.pipeline.snapshot import DiskSnapshot, SamplerStats, Snapshot
 from disksla.verdict.throttling.verdict import Verdict
-from support.snapshots import ABOUT, IOPS_CREDITS, SAMPLER, unknown_disk_view, view, views
+from support.snapshots import (
+    ABOUT,
+    IOPS_CREDITS,
+    SAMPLER,
+    KnownSnapshot,
+    changed,
+    unknown_disk_view,
+    view,
+    views,
+)
 
-HEALTHY = msgspec.structs.replace(SAMPLER, collectors={"diskstats": True})
+HEALTHY = msgspec.structs.replace(SAMPLER, problems={})
 
 
-def line(*disks: DiskSnapshot, sampler: SamplerSnapshot = HEALTHY) -> str:
-    return status_line(Snapshot(disks, sampler), ABOUT)
+def line(*disks: DiskSnapshot, sampler: SamplerStats = HEALTHY) -> str:
+    return status_line(KnownSnapshot(disks, sampler), ABOUT)
 
 
 def disk(name: str, verdict: Verdict | None = None, *credit_shares: float) -> DiskSnapshot:
@@ -21,7 +30,7 @@ def disk(name: str, verdict: Verdict | None = None, *credit_shares: float) -> Di
         for share in credit_shares
     ]
     unknown = unknown_disk_view(name)
-    return msgspec.structs.replace(unknown, verdict=verdict, credits=tuple(levels))
+    return changed(unknown, verdict=verdict, credits=tuple(levels))
 
 
 def test_number_of_monitored_disks() -> None:

@@ -10,30 +10,39 @@ from hypothesis import strategies as st
 
 from disksla.kernel.consumers import Consumption
 from disksla.promise.catalogue import NO_LIMITS, Limits, Rates
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
 from disksla.serve.pages.charts import ChartPeriod, period_until, verdict_strip
-from disksla.serve.pages.disk_card import disk_card, machine_note
+from disksla.serve.pages.disk_card import disk_card
 from disksla.serve.pages.disk_charts import history_charts
 from disksla.serve.pages.disk_page import disk_page
-from disksla.serve.pages.page import Frame
-from disksla.serve.pages.runbook import runbook_page
+from disksla.serve.pages.page import Frame, runbook_page
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history.history import History
-from disksla.state.history.packed_slots import PackedSlots
-from disksla.state.history.slot import RunningTotals, Slot, columns_of, joined
+from disksla.state.history.slot import PackedSlots, RunningTotals, Slot, columns_of, joined
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.snapshot import Snapshot, take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.tell.api.disks_document import DisksDocument, disks_document
 from disksla.tell.explanation.past import HistoryView
 from disksla.tell.explanation.sentences import MachineLimit
+from disksla.tell.page import html_of
 from disksla.verdict.throttling import VERDICTS
 from support.examples import scaled
 from support.html_page import HtmlPage
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG, reconfigured
 from support.simulated_limiter import DEVICE, run
-from support.snapshots import ABOUT, BURST_LIMITS, IOPS_CREDITS, disk_view, group_view, view, views
+from support.snapshots import (
+    ABOUT,
+    BURST_LIMITS,
+    IOPS_CREDITS,
+    changed,
+    disk_view,
+    group_view,
+    view,
+    views,
+)
 
 FRAME = Frame("db-1", "0.2.0", "/metrics")
 PERIOD = ChartPeriod("5 minutes", 300.0, 300.0, 1_800_000_000.0)
@@ -44,7 +53,7 @@ SLOTS = st.lists(
         st.floats(0, 400),
         st.floats(0.1, 10),
         st.none() | st.floats(0, 1),
-        st.builds(RunningTotals, *[NUMBERS] * len(RunningTotals._fields)),
+        st.builds(RunningTotals, *[NUMBERS] * len(RunningTotals.__struct_fields__)),
     ),
     max_size=12,
 )
@@ -53,11 +62,11 @@ SLOTS = st.lists(
 @cache
 def lived(name: str) -> tuple[Snapshot, HistoryView]:
     """Return the snapshot and the past of a simulated disk at its end."""
-    state, history = State(SCENARIOS[name].settings(), CATALOG), History()
+    state, history = State(Configuration(SCENARIOS[name].settings(), CATALOG)), History()
     for tick in run(SCENARIOS[name]).ticks:
         state = advance(state, tick)
         history = history.after(state)
-    return take_snapshot(state), HistoryView(history)
+    return Snapshot(state), HistoryView(history)
 
 
 def encoded_and_decoded(document: DisksDocument) -> DisksDocument:
@@ -86,7 +95,7 @@ def test_charts_of_any_slots_are_svg_with_text(slots: list[Slot], limits: Limits
 
 
 def test_equal_columns_are_drawn_as_one() -> None:
-    slots = [Slot(end, 1.0, None, RunningTotals(idle=1.0)) for end in range(1, 300, 5)]
+    slots = [Slot(end, 1.0, None, RunningTotals(idle_s=1.0)) for end in range(1, 300, 5)]
     assert verdict_strip(slots, PERIOD).count("<rect") == 1
     assert drawn(charts_of(*slots)["IOPS"], "reads") == "M0 0V0H60V0"
 
@@ -115,7 +124,7 @@ def test_chart_has_clock_times_and_a_scale_with_units() -> None:
 
 
 def test_slots_are_in_the_column_of_their_middle() -> None:
-    totals = RunningTotals(reads=10.0, met=1.0)
+    totals = RunningTotals(reads=10.0, met_s=1.0)
     slots = [Slot(end, 1.0, None, totals) for end in (1.0, 7.0, 299.0, 300.0)]
     columns = columns_of(slots, 300.0, 5.0)
     assert [index for index, column in enumerate(columns) if column] == [0, 1, 59]
@@ -158,7 +167,9 @@ def test_chart_of_iops_shows_between_which_numbers_they_are() -> None:
     assert "now 300 to 600, at most 600, baseline 300, burst 2000" in iops
     assert "<b>300 to 600</b>" in iops
     assert (drawn(iops, "total"), drawn(iops, "doubt")) == ("M59 0V300H60V0", "M59 0V600H60V0")
-    exact = charts_of(Slot(300.0, 1.0, None, totals._replace(most_writes=295.0)))["IOPS"]
+    exact = charts_of(Slot(300.0, 1.0, None, msgspec.structs.replace(totals, most_writes=295.0)))[
+        "IOPS"
+    ]
     assert "now 300, at most 300" in exact
     assert not drawn(exact, "doubt")
 
@@ -207,23 +218,24 @@ def test_card_answers_in_a_sentence(name: str, sentence: str) -> None:
     snapshot, past = lived(name)
     [disk] = snapshot.disks
     slots = past.seconds(disk)
-    first = re.search("<p>(.*?)</p>", disk_card(disk, past, slots))
+    card = html_of([disk_card(disk, past, slots)])
+    first = re.search("<p>(.*?)</p>", card)
     assert first is not None
     assert sentence in first[1]
     assert (joined(slots).bad_s > 1) == (name != "idle")
-    assert 'href="/disk?name=' in disk_card(disk, past, slots)
+    assert 'href="/disk?name=' in card
 
 
 def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
     scenario = SCENARIOS["iops-300-deep"]
-    state, history = State(Settings(), CATALOG), History()
+    state, history = State(Configuration(Settings(), CATALOG)), History()
     ticks = run(scenario).ticks
     for index, tick in enumerate(ticks):
         if index == len(ticks) // 2:
             state = reconfigured(state, scenario.settings())
         state = advance(state, tick)
         history = history.after(state)
-    [snapshot] = take_snapshot(state).disks
+    [snapshot] = Snapshot(state).disks
     past = HistoryView(history)
     slots = past.seconds(snapshot)
     sentences = past.explain(snapshot, slots)
@@ -239,18 +251,17 @@ def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
 
 def test_credits_are_shown_with_their_bounds_and_the_time_to_empty() -> None:
     disk = disk_view(limits=BURST_LIMITS)
-    card = disk_card(disk, HistoryView(), [])
+    card = html_of([disk_card(disk, HistoryView(), [])])
     assert "Burst credits (iops): 31.2 %, between 15.6 % and 50 %; empty in" in card
     full = msgspec.structs.replace(IOPS_CREDITS, exhaustion_s=float("inf"))
-    assert "empty in" not in disk_card(
-        msgspec.structs.replace(disk, credits=(full,)), HistoryView(), []
-    )
+    endless = changed(disk, credits=(full,))
+    assert "empty in" not in html_of([disk_card(endless, HistoryView(), [])])
 
 
 def test_disk_that_is_new_under_an_old_name_has_no_past() -> None:
     snapshot, past = lived("iops-300-deep")
     [disk] = snapshot.disks
-    other = msgspec.structs.replace(disk, disk=msgspec.structs.replace(disk.disk, minor=99))
+    other = changed(disk, disk=msgspec.structs.replace(disk.disk, minor=99))
     assert past.seconds(disk)
     assert past.seconds(other) == past.minutes(other) == []
     assert past.explain(other, [])[0].startswith("Nothing was measured")
@@ -277,8 +288,8 @@ def test_page_of_a_disk_has_the_hour_by_minutes() -> None:
         60.0,
         None,
         RunningTotals(
-            reads=18_000, read_s=600.0, queue_s=600.0, wait_s=540.0, met=6.0, throttled=54.0,
-            iops=54.0, flushes=60.0, flush_s=0.06,
+            reads=18_000, read_s=600.0, queue_s=600.0, wait_s=540.0, met_s=6.0, throttled_s=54.0,
+            at_iops_s=54.0, flushes=60.0, flush_s=0.06,
         ),
     )  # fmt: skip
     minutes = msgspec.structs.replace(history, packed_minutes=PackedSlots(last=(slot.pack(),)))
@@ -296,14 +307,12 @@ def test_page_of_a_disk_has_the_hour_by_minutes() -> None:
 
 def test_machine_is_named_on_the_page_of_a_disk() -> None:
     shared = group_view().shared
-    note = machine_note(MachineLimit(shared, {}))
-    assert "The disk shares limits of the machine: m5.large: 3600 IOPS" in note
     snapshot = view(disk_view())
     page = disk_page(
         snapshot, "vdb", HistoryView(machine_limit=lambda *_: MachineLimit(shared, {})), FRAME
     )
     assert page is not None
-    assert note in page
+    assert "<p>The disk shares limits of the machine: m5.large: 3600 IOPS" in page
 
 
 def test_document_has_what_commands_need() -> None:
@@ -329,7 +338,7 @@ def test_document_has_what_commands_need() -> None:
 
 def test_document_has_the_last_hour() -> None:
     snapshot, past = lived("iops-300-deep")
-    minute = Slot(past.history.at_s or 0.0, 60.0, None, RunningTotals(idle=60.0))
+    minute = Slot(past.history.at_s or 0.0, 60.0, None, RunningTotals(idle_s=60.0))
     history = msgspec.structs.replace(
         past.history.disks[DEVICE], packed_minutes=PackedSlots(last=(minute.pack(),))
     )
@@ -343,8 +352,8 @@ def test_document_has_the_last_hour() -> None:
 def test_document_has_credits_claim_and_machine() -> None:
     plain = disk_view(limits=BURST_LIMITS)
     claimed = msgspec.structs.replace(plain.disk, claim="data", namespace="shop")
-    snapshot = view(msgspec.structs.replace(plain, disk=claimed))
-    snapshot = msgspec.structs.replace(snapshot, groups=(group_view(),))
+    snapshot = view(changed(plain, disk=claimed))
+    snapshot = changed(snapshot, groups=(group_view(),))
     [disk] = encoded_and_decoded(disks_document(snapshot, HistoryView(), "h", "v")).disks
     assert disk.credits[0].ratio == 0.3125
     assert disk.claim == "shop/data"
@@ -356,7 +365,7 @@ def test_document_has_credits_claim_and_machine() -> None:
 def test_verdict_that_is_late_is_that_of_the_second_before() -> None:
     snapshot, past = lived("iops-300-deep")
     history = past.history.disks[DEVICE]
-    none, below = RunningTotals(), RunningTotals(below=2.0)
+    none, below = RunningTotals(), RunningTotals(below_s=2.0)
     seconds = [Slot(end, 1.0, None, totals).pack() for end, totals in
                ((5.0, none), (6.0, below), (8.0, none), (9.0, below), (10.0, none))]  # fmt: skip
     packed = PackedSlots(last=tuple(seconds))
@@ -385,10 +394,8 @@ def test_runbook_has_an_anchor_for_each_alert() -> None:
 def test_disks_with_problems_are_named_and_come_first() -> None:
     throttled, past = lived("iops-300-deep")
     [disk] = throttled.disks
-    calm = msgspec.structs.replace(
-        disk, disk=msgspec.structs.replace(disk.disk, name="a", minor=99)
-    )
-    both = msgspec.structs.replace(throttled, disks=(calm, disk))
+    calm = changed(disk, disk=msgspec.structs.replace(disk.disk, name="a", minor=99))
+    both = changed(throttled, disks=(calm, disk))
     page = status_page(both, ABOUT, past, FRAME)
     assert "1 of 2 disks had a problem in the last 9.9 s." in page
     assert f"You: throttled at the limit you bought ({DEVICE}).</h1>" in page
@@ -405,13 +412,8 @@ def test_who_used_a_throttled_disk_is_on_both_pages_and_names_are_escaped() -> N
     at_s = past.history.at_s or 0.0
     found = (Consumption(DEVICE, "<b>.service", "rsync", requests=9.0),)
     used = disk.consumers.plus((at_s - 5.0, at_s), found, is_throttled=True, may_be_named=None)
-    snapshot = msgspec.structs.replace(
-        throttled, disks=(msgspec.structs.replace(disk, consumers=used),)
-    )
-    said = (
-        "In the 5 s in which it was throttled, 100 % of its requests came from"
-        " &lt;b&gt;.service (rsync)."
-    )
+    snapshot = changed(throttled, disks=(changed(disk, consumers=used),))
+    said = "While it was throttled, 100 % of its requests came from &lt;b&gt;.service (rsync)."
     assert said in status_page(snapshot, ABOUT, past, FRAME)
     assert said in (disk_page(snapshot, DEVICE, past, FRAME) or "")
 
@@ -420,7 +422,7 @@ def test_many_disks_have_short_cards_and_are_not_all_named() -> None:
     throttled, past = lived("iops-300-deep")
     [disk] = throttled.disks
     others = tuple(
-        msgspec.structs.replace(
+        changed(
             disk, disk=msgspec.structs.replace(disk.disk, name=f"sd{number}", minor=number + 99)
         )
         for number in range(20)
@@ -433,9 +435,7 @@ def test_many_disks_have_short_cards_and_are_not_all_named() -> None:
         for each in (*others[:9], disk)
     }
     many = HistoryView(msgspec.structs.replace(past.history, disks=histories))
-    page = status_page(
-        msgspec.structs.replace(throttled, disks=(*others[::-1], disk)), ABOUT, many, FRAME
-    )
+    page = status_page(changed(throttled, disks=(*others[::-1], disk)), ABOUT, many, FRAME)
     assert "10 of 21 disks had a problem" in page
     assert "sd8, sd7, sd6, sd5, sd4, sd3, sd2, sd1 and 2 more).</h1>" in page
     assert page.count("<article") == 20
@@ -469,8 +469,8 @@ def luminance(colour: str) -> float:
 def test_claim_is_named_on_the_card_and_on_the_page() -> None:
     before = disk_view()
     claimed = msgspec.structs.replace(before.disk, claim="data-pg-0", namespace="db")
-    disk = msgspec.structs.replace(before, disk=claimed)
-    assert "claim db/data-pg-0</small>" in disk_card(disk, HistoryView(), [])
+    disk = changed(before, disk=claimed)
+    assert "claim db/data-pg-0</small>" in html_of([disk_card(disk, HistoryView(), [])])
     page = disk_page(view(disk), before.disk.name, HistoryView(), FRAME)
     assert page is not None
     assert "<dt>Claim</dt><dd>db/data-pg-0</dd>" in page

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.units import GIB
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, SamplingSettings, Settings
+from disksla.promise.configuration import Configuration
+from disksla.promise.configuration.settings import DiskEntry, SamplingSettings, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.history.history import MINUTES_KEPT, SECONDS_KEPT, DiskHistory, History
-from disksla.state.history.packed_slots import BLOCK, PackedSlots
-from disksla.state.history.slot import RunningTotals, Slot, totals_of, unpack
+from disksla.state.history.slot import BLOCK, PackedSlots, RunningTotals, Slot, totals_of, unpack
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.snapshot import disk_snapshot
 from disksla.state.pipeline.state import State
@@ -25,7 +26,7 @@ NUMBERS = st.floats(0, 1e9, width=32)
 
 @cache
 def states_of(scenario: Scenario) -> list[State]:
-    state = State(scenario.settings(), CATALOG)
+    state = State(Configuration(scenario.settings(), CATALOG))
     states = []
     for tick in run(scenario).ticks:
         state = advance(state, tick)
@@ -46,7 +47,7 @@ def history_of(states: list[State]) -> DiskHistory:
         NUMBERS,
         NUMBERS,
         st.none() | NUMBERS,
-        st.builds(RunningTotals, *[NUMBERS] * len(RunningTotals._fields)),
+        st.builds(RunningTotals, *[NUMBERS] * len(RunningTotals.__struct_fields__)),
     )
 )
 def test_packed_slots_are_unpacked(slot: Slot) -> None:
@@ -54,10 +55,10 @@ def test_packed_slots_are_unpacked(slot: Slot) -> None:
 
 
 def test_slots_have_verdicts_and_limits_in_their_order() -> None:
-    totals = RunningTotals(*range(len(RunningTotals._fields)))
+    totals = RunningTotals(*range(len(RunningTotals.__struct_fields__)))
     slot = Slot(0.0, 1.0, None, totals)
-    assert slot.verdict_s == tuple(getattr(totals, verdict) for verdict in VERDICTS)
-    assert slot.throttled_s == tuple(getattr(totals, limit) for limit in LIMIT_KINDS)
+    assert slot.verdict_s == tuple(getattr(totals, f"{verdict}_s") for verdict in VERDICTS)
+    assert slot.throttled_s == tuple(getattr(totals, f"at_{limit}_s") for limit in LIMIT_KINDS)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +176,7 @@ def test_disk_that_is_gone_has_no_history() -> None:
 
 def test_no_tick_is_no_history() -> None:
     history = History()
-    assert history.after(State(Settings(), CATALOG)) is history
+    assert history.after(State(Configuration(Settings(), CATALOG))) is history
 
 
 def test_disk_that_is_not_listed_is_not_idle() -> None:

@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_left
 from itertools import pairwise
+from operator import attrgetter
 
 import pytest
 from hypothesis import given
@@ -10,35 +11,36 @@ from hypothesis import strategies as st
 
 from disksla.base.units import GIB, KIB
 from disksla.kernel.procfs.iowait import HostWait
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
-from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.settings import (
+    DevicePattern,
     DiscoverySettings,
     DiskEntry,
-    DiskMatch,
     ProbeEntry,
     Settings,
 )
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.probe_results import ProbeResult, ProbeTotals
-from disksla.state.pipeline.snapshot import DiskSnapshot, SamplerSnapshot, take_snapshot
+from disksla.state.pipeline.snapshot import DiskSnapshot, SamplerStats, Snapshot
 from disksla.state.pipeline.state import State, needs_host_wait, needs_inflight
 from disksla.state.pipeline.tick import Tick
 from disksla.verdict.credits.account import CreditLevel
 from support.scenario_verdicts import judged
 from support.scenarios import SCENARIOS
-from support.simulated_host import Machine, a_disk, reconfigured
+from support.simulated_host import CATALOG, Machine, a_disk, reconfigured
 from support.simulated_limiter import WINDOW_S
 
 BURST = SumBurst(iops=2000.0, iops_credits=8000.0)
 
 
 def snapshot_of(machine: Machine, device: str = "vda") -> DiskSnapshot:
-    (found,) = [disk for disk in take_snapshot(machine.state).disks if disk.disk.name == device]
+    (found,) = [disk for disk in Snapshot(machine.state).disks if disk.disk.name == device]
     return found
 
 
 def disk_names(machine: Machine) -> list[str]:
-    return [disk.disk.name for disk in take_snapshot(machine.state).disks]
+    return [disk.disk.name for disk in Snapshot(machine.state).disks]
 
 
 def gaps(machine: Machine) -> dict[str, int]:
@@ -159,7 +161,7 @@ def test_stalled_disk_stays_active() -> None:
     machine.does("vda", reads=4, read_ms=6399, inflight=-4)
     machine.does("vda", inflight=0)
     machine.tick()
-    assert snapshot_of(machine).read_latency_s.total == pytest.approx(6.399)
+    assert snapshot_of(machine).totals.read_latency.histogram.total == pytest.approx(6.399)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_gap_has_a_reason_and_loses_no_request(
     assert snapshot_of(machine).counters is not None
     assert snapshot_of(machine).counters == (1000, 0, 0, 2000, *[0] * 12)
     assert snapshot_of(machine).peak.read_iops == 0
-    assert snapshot_of(machine).read_latency_s.count == 1000
+    assert snapshot_of(machine).totals.read_latency.histogram.count == 1000
 
 
 def test_unreadable_diskstats_is_one_gap_at_its_end() -> None:
@@ -187,21 +189,21 @@ def test_unreadable_diskstats_is_one_gap_at_its_end() -> None:
     machine.does("vda", reads=3)
     for _ in range(5):
         machine.tick(text=None, problems={"diskstats": "Input/output error"})
-        assert not take_snapshot(machine.state).sampler.collectors["diskstats"]
+        assert not Snapshot(machine.state).sampler.collectors["diskstats"]
     assert gaps(machine) == {}
     machine.tick()
     assert gaps(machine) == {"unreadable": 1}
-    assert take_snapshot(machine.state).sampler.collectors["diskstats"]
-    assert take_snapshot(machine.state).sampler.errors["diskstats"] == 5
+    assert Snapshot(machine.state).sampler.collectors["diskstats"]
+    assert Snapshot(machine.state).sampler.errors["diskstats"] == 5
     assert snapshot_of(machine).counters == (3, *[0] * 15)
 
 
 def test_host_problem_stays_until_host_is_read_again() -> None:
     machine = Machine(a_disk())
 
-    def sampled(host: HostWait | None, **problems: str) -> SamplerSnapshot:
+    def sampled(host: HostWait | None, **problems: str) -> SamplerStats:
         machine.take(Tick(machine.clocks(), machine.text(), host=host, problems=problems))
-        return take_snapshot(machine.state).sampler
+        return Snapshot(machine.state).sampler
 
     sampler = sampled(HostWait(), iowait="no cpu line", diskstats="garbled")
     assert (sampler.collectors["iowait"], sampler.collectors["diskstats"]) == (False, False)
@@ -341,8 +343,8 @@ def test_each_window_and_request_is_counted_once(
     )
     assert disk.counters is not None
     assert disk.counters[0] == sum(reads for _, reads, _, _ in windows)
-    assert disk.read_latency_s.count == disk.counters[0]
-    assert disk.read_latency_s.total == pytest.approx(disk.counters[0] * 0.003)
+    assert disk.totals.read_latency.histogram.count == disk.counters[0]
+    assert disk.totals.read_latency.histogram.total == pytest.approx(disk.counters[0] * 0.003)
     assert disk.counters[4] == sum(writes for _, _, writes, _ in windows)
 
 
@@ -379,7 +381,7 @@ def test_simulated_credits_are_within_bounds(name: str) -> None:
     checked = 0
     for state in found.states[2:]:
         assert state.clocks is not None
-        (disk,) = take_snapshot(state).disks
+        (disk,) = Snapshot(state).disks
         (level,) = disk.credits
         number = bisect_left(ends_s, state.clocks.monotonic_s)
         if not 0 < number < len(ends_s):
@@ -396,9 +398,7 @@ def test_simulated_credits_are_within_bounds(name: str) -> None:
 
 def test_exhausted_burst_is_detected() -> None:
     found = judged(SCENARIOS["burst-then-base"])
-    draining, empty = (
-        take_snapshot(found.states[number]).disks[0].credits[0] for number in (30, -1)
-    )
+    draining, empty = (Snapshot(found.states[number]).disks[0].credits[0] for number in (30, -1))
     assert draining.exhaustion_s < 60
     assert empty.upper_credits < 0.05 * empty.capacity_credits
 
@@ -535,13 +535,14 @@ def test_windows_are_counted_once_by_the_limits_of_their_time() -> None:
             machine.state = reconfigured(machine.state, with_terms(100.0 if tick == 7 else 3000.0))
         machine.does("vda", reads=10, read_ms=50)
         state = machine.tick(0.1)
-        published.append(take_snapshot(state).disks[0])
+        published.append(Snapshot(state).disks[0])
     for before, after in pairwise(published):
-        for name in ("load", "read_latency_s"):
-            counts = (getattr(each, name).counts for each in (before, after))
+        for name in ("load", "read_latency.histogram"):
+            counts = (attrgetter(name)(each.totals).counts for each in (before, after))
             assert all(old <= new for old, new in zip(*counts, strict=True))
     assert published[-1].load is not None
-    assert (published[-1].load.count, published[-1].read_latency_s.count) == (40, 400)
+    latency_s = published[-1].totals.read_latency.histogram
+    assert (published[-1].load.count, latency_s.count) == (40, 400)
     assert sum(published[-1].verdict_totals.seconds) == pytest.approx(4.0, abs=1.0)
 
 
@@ -576,7 +577,7 @@ def test_probe_totals_survive_ticks_and_resets() -> None:
     machine.tick(disks=(a_disk("vda", holders=("dm-0",)), a_disk("vdb", minor=16)))
     machine.numbers["vda"] = dict.fromkeys(machine.numbers["vda"], 0)
     machine.tick()
-    of_vda, of_vdb = (disk.probes["read-latency"] for disk in take_snapshot(machine.state).disks)
+    of_vda, of_vdb = (disk.probes["read-latency"] for disk in Snapshot(machine.state).disks)
     assert (of_vda.runs, of_vda.requests, of_vda.failures["timeout"]) == (2, 200, 1)
     assert (of_vdb.runs, of_vdb.skips["busy"]) == (0, 1)
 
@@ -591,16 +592,16 @@ def test_probe_totals_of_replaced_disk_start_at_zero() -> None:
 def test_configured_probes_are_present_from_start() -> None:
     probes = (ProbeEntry(kind="write-latency", disks=("vda",)),)
     machine = Machine(a_disk("vda"), a_disk("vdb", minor=16), settings=Settings(probes=probes))
-    of_vda, of_vdb = (disk.probes for disk in take_snapshot(machine.state).disks)
+    of_vda, of_vdb = (disk.probes for disk in Snapshot(machine.state).disks)
     assert of_vda == {"write-latency": ProbeTotals(last_attempt_s=machine.clocks().realtime_s)}
     assert of_vdb == {}
 
 
 def test_configure_before_first_tick() -> None:
     settings = Settings(probes=(ProbeEntry(kind="read-latency"),))
-    state = reconfigured(State(Settings(), Machine().state.catalog), settings)
+    state = reconfigured(State(Configuration(Settings(), CATALOG)), settings)
     assert state.settings == settings
-    assert take_snapshot(state).disks == ()
+    assert Snapshot(state).disks == ()
 
 
 def test_last_attempt_starts_when_probe_is_configured() -> None:

@@ -8,17 +8,19 @@ import pytest
 from disksla.base.errors import DiskslaError
 from disksla.kernel.consumers.consumer_totals import MOST_NAMES, Held
 from disksla.kernel.consumers.consumption import ConsumerReading, Consumption, OwnLimit
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import MetricsSettings, Settings
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.recording import decode_tick, encode
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State, to_watch
 from disksla.state.pipeline.tick import Tick
 from support.consumed import with_consumers
 from support.simulated_host import CATALOG, Machine, a_disk, reconfigured
 from support.simulated_limiter import DEVICE, Closed, Limiter, Scenario, run, summed
+from support.snapshots import changed
 
 A = "postgresql@15-main.service"
 THROTTLED = Scenario(
@@ -41,7 +43,7 @@ def take(machine: Machine, *readings: ConsumerReading) -> State:
 
 def samples(state: State, profile: str = "default") -> list[str]:
     """Return the samples of consumers on the page of metrics."""
-    snapshot = msgspec.structs.replace(take_snapshot(state), profile=profile)
+    snapshot = changed(Snapshot(state), profile=profile)
     page = render_metrics(make_registry(SnapshotCollector(lambda: snapshot))).body.decode()
     return [line for line in page.splitlines() if line.startswith("disksla_consumer_")]
 
@@ -138,7 +140,7 @@ def test_names_that_were_silent_for_an_hour_make_room() -> None:
 
 def test_what_was_used_while_the_disk_was_throttled_is_apart() -> None:
     ticks = with_consumers(run(THROTTLED).ticks, DEVICE, {A: (250.0, None), "b": (50.0, None)})
-    state = reduce(advance, ticks, State(THROTTLED.settings(), CATALOG))
+    state = reduce(advance, ticks, State(Configuration(THROTTLED.settings(), CATALOG)))
     slots = state.monitored[DEVICE].consumers.slots_since(0.0)
     throttled_s = sum(slot.throttled_s for slot in slots)
     requests = sum(slot.throttled[A, ""].requests or 0.0 for slot in slots if slot.throttled)
@@ -149,7 +151,7 @@ def test_what_was_used_while_the_disk_was_throttled_is_apart() -> None:
 def test_a_group_at_its_own_limit_counts_while_the_disk_is_not_throttled() -> None:
     own = OwnLimit(DEVICE, A, "writes", 50.0)
     ticks = run(THROTTLED).ticks
-    state = reduce(advance, ticks, State(THROTTLED.settings(), CATALOG))
+    state = reduce(advance, ticks, State(Configuration(THROTTLED.settings(), CATALOG)))
     held = ConsumerReading(own_limits=(own,))
     last = ticks[-1]
     clocks = msgspec.structs.replace(last.clocks, monotonic_s=last.clocks.monotonic_s + 0.1)
@@ -165,7 +167,7 @@ def test_why_consumers_are_not_known_stays_until_they_are() -> None:
     machine = Machine(a_disk())
     assert take(machine, ConsumerReading(why_not="io is off")).why_no_consumers == "io is off"
     machine.tick()
-    [disk] = take_snapshot(machine.state).disks
+    [disk] = Snapshot(machine.state).disks
     assert disk.why_no_consumers == "io is off"
     assert take(machine, ConsumerReading(why_not="")).why_no_consumers is None
 
@@ -184,5 +186,5 @@ def test_profile_lean_publishes_none_of_it() -> None:
     settings = Settings(metrics=MetricsSettings(profile="lean"))
     machine = Machine(a_disk(), settings=settings)
     state = take(machine, reading(1001.0, Consumption("vda", A, bytes=1.0)))
-    assert take_snapshot(state).profile == "lean"
-    assert samples(state, take_snapshot(state).profile) == []
+    assert Snapshot(state).profile == "lean"
+    assert samples(state, Snapshot(state).profile) == []

@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.counted_writes import DataWrites
 from disksla.state.pipeline.disk_state import DiskState
-from disksla.state.pipeline.snapshot import DiskSnapshot, take_snapshot
+from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot
 from disksla.state.pipeline.state import State, is_idle
 from disksla.state.pipeline.window_records import window_records
 from disksla.verdict.interval.interval import Interval
@@ -48,7 +50,7 @@ class CountedMachine(Machine):
 
     @property
     def snapshot(self) -> DiskSnapshot:
-        return take_snapshot(self.state).disks[0]
+        return Snapshot(self.state).disks[0]
 
 
 def bounds(machine: CountedMachine) -> tuple[float, float]:
@@ -76,7 +78,7 @@ def test_load_peak_rates_and_latency_are_of_data_writes(is_counted: bool) -> Non
     assert machine.snapshot.peak.write_iops == pytest.approx(300)
     assert machine.snapshot.present.write_iops == pytest.approx(30)
     assert machine.snapshot.present_load == pytest.approx(0.1)
-    latency_s = machine.snapshot.write_latency_s
+    latency_s = machine.snapshot.totals.write_latency.histogram
     assert latency_s.count == 30
     assert latency_s.total == pytest.approx(0.09)
 
@@ -177,7 +179,7 @@ def test_records_show_what_is_exact() -> None:
 
 def test_machine_is_idle_while_its_disks_do_nothing() -> None:
     machine = Machine(a_disk("vda"), settings=Settings())
-    assert not is_idle(State(Settings(), CATALOG), machine.text())
+    assert not is_idle(State(Configuration(Settings(), CATALOG)), machine.text())
     machine.tick()
     machine.does("vda", reads=10, read_sectors=80)
     machine.tick()

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from disksla.base.operating_system.roots import Roots
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
 from disksla.state.pipeline.sampler import Sampler
 from disksla.state.pipeline.sampler_stats import SamplerStats
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.state.pipeline.tick import Tick
 from support.simulated_host import CATALOG, a_disk
@@ -38,7 +39,7 @@ def sample(
         if len(before) - 1 in failing:
             raise RuntimeError(f"out of order at {len(before) - 1}")
 
-    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=on_tick)
+    sampler = Sampler(paths, State(Configuration(Settings(), CATALOG)), on_tick=on_tick)
     sampler.post((a_disk("vda"),))
     sampler.run_for(AT_MOST_S)
     return sampler, before
@@ -48,7 +49,7 @@ def test_failed_ticks_are_counted_until_a_good_one_clears_the_problem(paths: Roo
     sampler, before = sample(paths, 7, failing={2, 3, 5})
     after = [*before[1:], sampler.state.sampler_stats]
     assert [stats.errors["sampler"] for stats in after] == [0, 0, 1, 2, 2, 3, 3]
-    assert [stats.works("sampler") for stats in after] == [
+    assert [stats.collectors["sampler"] for stats in after] == [
         *(True, True, False, False),
         *(True, False, True),
     ]
@@ -58,7 +59,7 @@ def test_failed_ticks_are_counted_until_a_good_one_clears_the_problem(paths: Roo
 
 def test_failed_tick_is_in_the_snapshot(paths: Roots) -> None:
     sampler, _ = sample(paths, 3, failing={2})
-    shown = take_snapshot(sampler.state).sampler
+    shown = Snapshot(sampler.state).sampler
     assert shown.errors["sampler"] == 1
     assert shown.collectors["sampler"] is False
     assert shown.problems == {"sampler": "out of order at 2"}

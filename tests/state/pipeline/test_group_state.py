@@ -12,16 +12,16 @@ from disksla.kernel.disks.disk import Disk
 from disksla.promise.catalogue.machine import MachineChoice, find_machine
 from disksla.promise.catalogue.machine_tables import load_machine_rules, read_table
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
-from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.settings import (
+    DevicePattern,
     DiscoverySettings,
     DiskEntry,
-    DiskMatch,
     MachineSettings,
     Settings,
 )
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.restore import PreviousRun
-from disksla.state.pipeline.snapshot import GroupSnapshot, take_snapshot
+from disksla.state.pipeline.snapshot import GroupSnapshot, Snapshot
 from disksla.state.pipeline.state import State, needs_host_wait, to_saved_state
 from support.examples import scaled
 from support.simulated_host import FIELDS, Machine, a_disk, reconfigured
@@ -82,7 +82,7 @@ class SharedLimiter:
 
 def limits_of(state: State, device: str) -> dict[str, float]:
     """Return the throttled seconds of a disk by limit, without zeros."""
-    (snapshot,) = [disk for disk in take_snapshot(state).disks if disk.disk.name == device]
+    (snapshot,) = [disk for disk in Snapshot(state).disks if disk.disk.name == device]
     seconds = snapshot.verdict_totals.throttled_s
     kinds = ("iops", "bandwidth", "machine_iops", "machine_bandwidth", "unknown")
     return {kind: each for kind, each in zip(kinds, seconds, strict=True) if each}
@@ -90,14 +90,14 @@ def limits_of(state: State, device: str) -> dict[str, float]:
 
 def verdicts_of(state: State, device: str) -> dict[str, float]:
     """Return the seconds of a disk by verdict, without zeros."""
-    (snapshot,) = [disk for disk in take_snapshot(state).disks if disk.disk.name == device]
+    (snapshot,) = [disk for disk in Snapshot(state).disks if disk.disk.name == device]
     names = ("idle", "unproven", "met", "throttled", "below", "stalled")
     seconds = snapshot.verdict_totals.seconds
     return {name: each for name, each in zip(names, seconds, strict=True) if each}
 
 
 def group_of(state: State) -> GroupSnapshot:
-    (group,) = take_snapshot(state).groups
+    (group,) = Snapshot(state).groups
     return group
 
 
@@ -124,7 +124,7 @@ def test_without_the_limit_of_the_machine_the_disk_is_below_its_promise() -> Non
         limiter.serve({"vda": 400})
     assert limits_of(machine.state, "vda").keys() <= {"unknown"}
     assert verdicts_of(machine.state, "vda").keys() <= {"below", "throttled", "unproven"}
-    assert take_snapshot(machine.state).groups == ()
+    assert Snapshot(machine.state).groups == ()
 
 
 @scaled(20)
@@ -275,13 +275,13 @@ def test_credits_of_the_machine_outlive_a_restart() -> None:
     later = Machine(settings=settings)
     later.now_s, later.disks = machine.now_s, DISKS
     later.numbers = machine.numbers
-    later.state = State(settings, machine.state.catalog, PreviousRun(saved, "this boot"))
+    later.state = State(machine.state.configuration, PreviousRun(saved, "this boot"))
     later.tick(disks=DISKS)
     (level,) = group_of(later.state).credits
     assert level.upper_credits == pytest.approx(before.upper_credits, abs=200)
     assert level.upper_credits < level.capacity_credits - 1000
     without = msgspec.structs.replace(saved, groups={})
-    later.state = State(settings, machine.state.catalog, PreviousRun(without, "this boot"))
+    later.state = State(machine.state.configuration, PreviousRun(without, "this boot"))
     later.tick(disks=DISKS)
     (level,) = group_of(later.state).credits
     assert level.upper_credits == level.capacity_credits
@@ -305,7 +305,7 @@ def test_idle_time_fills_the_credits_of_the_machine() -> None:
         machine.tick()
     (after,) = group_of(machine.state).credits
     assert after.lower_credits == pytest.approx(before.lower_credits + 2.1 * 500, abs=60)
-    assert group_of(machine.state).load.count == 51
+    assert group_of(machine.state).totals.load.count == 51
 
 
 def test_disk_that_vanishes_leaves_a_gap_in_the_group() -> None:
@@ -343,12 +343,12 @@ def test_reload_keeps_totals_of_the_group_and_credits_of_the_same_burst() -> Non
         limiter.serve({"vda": 150})
     (before,) = group_of(machine.state).credits
     reloaded = reconfigured(machine.state, settings_of(BURSTING, {"vdb": of_own(9000)}))
-    assert group_of(reloaded).load.count == 20
+    assert group_of(reloaded).totals.load.count == 20
     assert group_of(reloaded).credits[0].upper_credits == pytest.approx(before.upper_credits)
     other = reconfigured(machine.state, settings_of(of_own(2000), {"vda": of_own(9000)}))
     assert group_of(other).credits == ()
     without = reconfigured(machine.state, settings_of(None, {"vda": of_own(9000)}))
-    assert take_snapshot(without).groups == ()
+    assert Snapshot(without).groups == ()
     assert reconfigured(without, settings_of(None, {})).groups == {}
 
 
@@ -422,9 +422,7 @@ def test_credits_of_a_machine_with_a_cache_are_a_range_of_both_ends() -> None:
         machine = azure(caching, "Standard_B12ms")
         hits_and_writes(machine, [300] * 30, 700)
         (uncached,) = [
-            group
-            for group in take_snapshot(machine.state).groups
-            if group.shared.name == "uncached"
+            group for group in Snapshot(machine.state).groups if group.shared.name == "uncached"
         ]
         level = uncached.credits[0]
         upper[caching], lower[caching] = level.upper_credits, level.lower_credits
@@ -449,7 +447,7 @@ def test_disks_of_a_type_that_shares_its_limits_are_a_group() -> None:
         assert limits_of(machine.state, device).keys() == {"iops"}
         assert limits_of(machine.state, device)["iops"] > 0.9 * SEEN_S
         assert "below" not in verdicts_of(machine.state, device)
-    assert take_snapshot(machine.state).groups == ()
+    assert Snapshot(machine.state).groups == ()
 
 
 def test_size_in_the_configuration_is_the_total() -> None:
@@ -543,7 +541,7 @@ def test_verdicts_are_the_same_whether_the_other_disk_is_monitored(seed: int) ->
         limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 2000, seed)
         for first, second in wanted:
             limiter.serve({"vda": first, "vdb": second})
-        return limits_of(machine.state, "vda"), group_of(machine.state).load.counts
+        return limits_of(machine.state, "vda"), group_of(machine.state).totals.load.counts
 
     own = {"vda": of_own(9000), "vdb": of_own(9000)}
     both = throttled(Machine(*DISKS, settings=settings_of(of_own(2000), own)))
@@ -617,9 +615,9 @@ def test_malformed_line_of_a_disk_that_is_not_monitored_is_a_gap_of_the_group() 
     machine = excluded_beside(*DISKS)
     machine.does("vda", reads=100)
     machine.tick()
-    loaded = sum(group_of(machine.state).load.counts)
+    loaded = sum(group_of(machine.state).totals.load.counts)
     machine.tick(text=machine.text().replace(" vdb 0 ", " vdb x "))
-    assert sum(group_of(machine.state).load.counts) == loaded
+    assert sum(group_of(machine.state).totals.load.counts) == loaded
     assert machine.state.sampler_stats.problems.keys() == {"diskstats:vdb"}
     assert machine.state.monitored["vda"].is_listed
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.state.pipeline.latency import LONGEST_WAIT_S, LatencyMeter
+from disksla.state.pipeline.totals import LONGEST_WAIT_S, LatencyMeter
 
 windows = st.lists(
     st.tuples(st.integers(0, 500), st.integers(0, 5000), st.floats(0.05, 0.3)), max_size=50

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from disksla.kernel.procfs import CloseSample
 from disksla.promise.catalogue import NO_LIMITS
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
 from disksla.state.pipeline.state import (
     ENOUGH_PAUSES,
@@ -38,7 +39,7 @@ def busy_since(times_s: list[float | None], pauses_at_s: Iterable[float] = ()) -
         for (device, disk), since_s in zip(machine.state.monitored.items(), times_s, strict=True)
     }
     return msgspec.structs.replace(
-        State(Settings(), CATALOG), monitored=monitored, active=frozenset(monitored)
+        State(Configuration(Settings(), CATALOG)), monitored=monitored, active=frozenset(monitored)
     )
 
 

@@ -7,9 +7,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.promise.configuration import Settings
+from disksla.promise.configuration import Configuration, Settings
 from disksla.promise.configuration.custom_terms import SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, MachineSettings
+from disksla.promise.configuration.settings import DiskEntry, MachineSettings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.state import State
 from disksla.state.pipeline.tick import Tick
@@ -61,7 +62,7 @@ def throttled_s(seed: int) -> dict[tuple[str, str], float]:
         terms = SumTerms(iops=float(iops))
         entries.append(DiskEntry(match=DiskMatch(device=disk.name), terms=terms))
     machine = MachineSettings(limits=SumTerms(iops=float(machine_iops)))
-    states = [State(Settings(disks=tuple(entries), machine=machine), CATALOG)]
+    states = [State(Configuration(Settings(disks=tuple(entries), machine=machine), CATALOG))]
     for both in zip(*runs, strict=True):
         states.append(advance(states[-1], ticks_of_both(*both)))
     found: dict[tuple[str, str], float] = {}

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from disksla.commands.replay import replay
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.window_records import WindowRecord, window_records
 
 RECORDING = Path(__file__).parent / "recordings" / "yandex-two-vcpus.jsonl.gz"
@@ -43,7 +43,7 @@ def test_disk_at_the_limit_of_its_machine_is_not_below_its_promise(tmp_path: Pat
 
 def test_group_has_the_limits_of_the_recorded_cpus(tmp_path: Path) -> None:
     *_, last = replay(RECORDING, configuration(tmp_path))
-    (group,) = take_snapshot(last).groups
+    (group,) = Snapshot(last).groups
     assert (group.shared.machine, group.shared.limits.rates.read_iops) == ("2 vCPUs", 7000)
     assert group.devices == ("loop0",)
 

@@ -7,8 +7,9 @@ import pytest
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.procfs.diskstats import parse_line
 from disksla.promise.configuration.custom_terms import SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
-from disksla.state.pipeline.snapshot import DiskSnapshot, take_snapshot
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
+from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot
 from disksla.verdict.throttling import VERDICTS
 from support.simulated_host import Machine, a_disk
 
@@ -22,7 +23,7 @@ def settings(**match: str) -> Settings:
 
 
 def the_disk(machine: Machine) -> DiskSnapshot:
-    [found] = take_snapshot(machine.state).disks
+    [found] = Snapshot(machine.state).disks
     return found
 
 

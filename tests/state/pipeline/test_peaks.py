@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.state.pipeline.peaks import KEPT_S, Peak, Traffic, highest, with_peaks
+from disksla.state.pipeline.totals import KEPT_S, Peak, Traffic, highest, with_peaks
 from disksla.verdict.interval.interval import Interval
 
 
 def window(end_s: float, reads: int = 0, writes: int = 0) -> Interval:
-    return Interval(end_s, 0.1, reads, writes, reads * 4096, 0, 0, 0, inflight=0)
+    return Interval(reads, writes, reads * 4096, 0, end_s, 0.1, 0, 0, inflight=0)
 
 
 def test_peak_is_kept_for_a_minute() -> None:

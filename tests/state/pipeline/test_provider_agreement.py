@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.units import KIB, MIB
+from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.state.history import History
 from disksla.state.pipeline.advance import advance
@@ -50,7 +51,7 @@ def seconds_apart(scenario: Scenario, apart_s: float, seed: int = 1) -> list[flo
 
 
 def states(scenario: Scenario, ticks: list[Tick]) -> list[State]:
-    state = State(scenario.settings(), CATALOG)
+    state = State(Configuration(scenario.settings(), CATALOG))
     found = []
     for tick in ticks:
         state = advance(state, tick)

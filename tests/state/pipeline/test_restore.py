@@ -7,7 +7,8 @@ from disksla.kernel.disks.disk import Disk
 from disksla.promise.catalogue.assignment import Assignment
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.promise.configuration.matching import assign
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.disk_state import DiskState
 from disksla.state.pipeline.probe_results import ProbeResult
 from disksla.state.pipeline.restore import PreviousRun, restore_disk, save_disk
@@ -118,7 +119,7 @@ def test_other_disk_or_other_terms_are_not_restored() -> None:
 
 def test_nothing_is_restored_without_state_or_clock() -> None:
     assignment = disk_state(idle_machine()).assignment
-    fresh = DiskState(DISK, assignment)
+    fresh = DiskState(disk=DISK, assignment=assignment)
     assert restore_disk(None, DISK, assignment, later(idle_machine(), 1.0)) == fresh
     assert (
         restore_disk(PreviousRun(saved_by(idle_machine()), BOOT), DISK, assignment, None) == fresh
@@ -176,7 +177,7 @@ def test_disk_without_credits_and_ceiling_is_not_saved() -> None:
 
 
 def test_nothing_is_saved_before_first_sample() -> None:
-    assert to_saved_state(State(Settings(), Machine().state.catalog), "machine", BOOT) is None
+    assert to_saved_state(State(Machine().state.configuration), "machine", BOOT) is None
 
 
 def test_saved_credits_include_the_last_idle_time() -> None:

@@ -11,13 +11,13 @@ from disksla.base.operating_system.roots import Roots
 from disksla.kernel.disks.nfs_mounts import nfs_disks
 from disksla.kernel.procfs.mountinfo import parse_mountinfo
 from disksla.promise.configuration.configuration import Configuration
-from disksla.promise.configuration.fields import DevicePattern
 from disksla.promise.configuration.settings import (
+    DevicePattern,
     DiscoverySettings,
     DiskEntry,
-    DiskMatch,
     Settings,
 )
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.advance import advance, advance_in_parts
 from disksla.state.pipeline.sampler import Sampler, read_clocks
 from disksla.state.pipeline.state import State
@@ -30,6 +30,7 @@ from support.waiting import eventually
 
 LINE = " 254 {minor} {name} {reads} 0 8 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
 WITHIN_S = 20.0
+BEFORE = State(Configuration(Settings(), CATALOG))
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def write(paths: Roots, text: str) -> None:
 
 def a_sampler(paths: Roots, ticks: list[Tick] | None = None) -> Sampler:
     recorded = [] if ticks is None else ticks
-    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=recorded.append)
+    sampler = Sampler(paths, BEFORE, on_tick=recorded.append)
     sampler.post((a_disk("vda"),))
     return sampler
 
@@ -81,12 +82,12 @@ def test_tick_is_judged_in_parts_before_the_next_is_taken(paths: Roots) -> None:
         if len(ticks) == 15:  # a second ends among them
             sampler.stop()
 
-    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick)
+    sampler = Sampler(paths, BEFORE, on_tick)
     sampler.post(disks)
     sampler.run_for(WITHIN_S)
-    states = list(accumulate(ticks, advance, initial=State(Settings(), CATALOG)))
+    states = list(accumulate(ticks, advance, initial=BEFORE))
     assert sampler.state == states[-1]
-    assert len(list(advance_in_parts(states[-2], ticks[-1]))) == len(disks) + 1
+    assert len(list(advance_in_parts(states[-2], ticks[-1]))) == len(disks)
 
 
 def test_disk_at_which_requests_wait_is_looked_at_closer(paths: Roots) -> None:
@@ -98,7 +99,7 @@ def test_disk_at_which_requests_wait_is_looked_at_closer(paths: Roots) -> None:
     busy = LINE.format(minor=0, name="vda", reads=1).replace(" 8 0 0 0 0 0 0", " 8 0 0 0 0 0 3")
     write(paths, busy + LINE.format(minor=16, name="vdb", reads=1))
     ticks: list[Tick] = []
-    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=ticks.append)
+    sampler = Sampler(paths, BEFORE, on_tick=ticks.append)
     sampler.post((a_disk("vda"), a_disk("vdb", 16)))
     sampler.run_for(1.0)
     looked = [tick for tick in ticks if tick.close]
@@ -113,7 +114,7 @@ def test_disk_at_which_requests_wait_is_looked_at_closer(paths: Roots) -> None:
         first, last = after.close["vda"][0].at_s, after.close["vda"][-1].at_s
         assert before.clocks.monotonic_s - 1e-5 < first <= last
         assert last >= after.clocks.monotonic_s - 1e-5  # the last is read with the tick
-    assert sampler.state.sampler_stats.works("close_samples")
+    assert sampler.state.sampler_stats.collectors["close_samples"]
 
 
 def test_posted_settings_apply_at_next_tick(paths: Roots) -> None:
@@ -156,7 +157,7 @@ def test_failed_tick_is_logged_and_sampling_continues(
         if failing:
             raise RuntimeError("out of order")
 
-    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=on_tick)
+    sampler = Sampler(paths, BEFORE, on_tick=on_tick)
     sampler.start()
     assert eventually(lambda: bool(caplog.records), WITHIN_S)
     before_s = sampler.ticked_at_s
@@ -200,7 +201,7 @@ def test_clock_step_is_reported_and_drift_is_not(
         now = read_clocks()
         return Clocks(now.monotonic_s, now.boottime_s, now.realtime_s + next(next_offset_s, 0.0))
 
-    sampler = Sampler(paths, State(Settings(), CATALOG), ticks.append, clocks)
+    sampler = Sampler(paths, BEFORE, ticks.append, clocks)
     sampler.on_clock_set = lambda: steps_at.append(len(ticks))
     sampler.start()
     assert eventually(lambda: len(ticks) > len(offsets_s), WITHIN_S)
@@ -244,7 +245,7 @@ def test_helper_that_fails_is_logged_once_and_sampling_continues(
     online.parent.mkdir(parents=True)
     online.write_text("0\n")
     ticks: list[Tick] = []
-    sampler = Sampler(paths, State(Settings(), CATALOG), ticks.append, helper=helper)
+    sampler = Sampler(paths, BEFORE, ticks.append, helper=helper)
     sampler.post((a_disk("vda", write_back=True),))
     sampler.start()
     assert eventually(lambda: sampler.events_health is not None, WITHIN_S)
@@ -268,7 +269,7 @@ def test_number_of_disks_is_logged_when_it_changes(
 ) -> None:
     caplog.set_level(logging.INFO)
     entry = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-ssd")
-    sampler = Sampler(paths, State(Settings(disks=(entry,)), CATALOG))
+    sampler = Sampler(paths, State(Configuration(Settings(disks=(entry,)), CATALOG)))
     for disks in (("vda",), ("vda",), ("vda", "vdb")):
         sampler.post(tuple(a_disk(name, minor) for minor, name in enumerate(disks)))
         sampler.run_for(0.2)
@@ -307,7 +308,7 @@ def test_unprivileged_sampling_says_once_why_counts_are_not_exact(
     paths: Roots, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    sampler = Sampler(paths, State(Settings(), CATALOG))
+    sampler = Sampler(paths, BEFORE)
     sampler.post((a_disk("vda", write_back=True),))
     sampler.run_for(0.5)
     assert sampler.events_health is None
@@ -321,9 +322,7 @@ def test_nfs_mounts_are_read_at_every_tick_through_one_open_file(tmp_path: Path)
     (tmp_path / "diskstats").write_text("")
     client.write(tmp_path)
     ticks: list[Tick] = []
-    sampler = Sampler(
-        Roots(procfs=tmp_path, sysfs=tmp_path), State(Settings(), CATALOG), on_tick=ticks.append
-    )
+    sampler = Sampler(Roots(procfs=tmp_path, sysfs=tmp_path), BEFORE, on_tick=ticks.append)
     sampler.post(nfs_disks(parse_mountinfo(client.mountinfo())))
     sampler.start()
     try:
@@ -342,11 +341,11 @@ def test_nfs_mounts_are_read_at_every_tick_through_one_open_file(tmp_path: Path)
 def test_mountstats_that_cannot_be_read_is_a_counted_error(tmp_path: Path) -> None:
     client = NfsClient(Export())
     (tmp_path / "diskstats").write_text("")
-    sampler = Sampler(Roots(procfs=tmp_path, sysfs=tmp_path), State(Settings(), CATALOG))
+    sampler = Sampler(Roots(procfs=tmp_path, sysfs=tmp_path), BEFORE)
     sampler.post(nfs_disks(parse_mountinfo(client.mountinfo())))
     sampler.run_for(0.5)
     assert sampler.state.sampler_stats.errors["mountstats"] >= 1
-    assert not sampler.state.sampler_stats.works("mountstats")
+    assert not sampler.state.sampler_stats.collectors["mountstats"]
 
 
 def test_a_machine_without_nfs_mounts_does_not_read_mountstats(paths: Roots) -> None:

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from disksla.kernel.procfs.iowait import HostWait
 from disksla.promise.configuration.custom_terms import SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.totals import VerdictTotals
 from disksla.verdict.interval.interval import idle
 from disksla.verdict.throttling.throttle import LIMIT_KINDS, Throttle

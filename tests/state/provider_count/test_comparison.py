@@ -28,7 +28,7 @@ def window(
     found = WindowVerdict("idle")
     if limit is not None:
         found = WindowVerdict("throttled", Throttle("base", limit), throttled_share=share)
-    return Interval(end_s, 0.1, 1, 1, 4096, 4096, 1, 1, 1), found
+    return Interval(1, 1, 4096, 4096, end_s, 0.1, 1, 1, 1), found
 
 
 def windows(

@@ -12,7 +12,7 @@ from disksla.serve.pages.page import Frame
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history import history_of
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.tell.explanation import HistoryView
 from support.changed_recordings import RECORDINGS, ChangedRecording, changed_recordings
 from support.snapshots import ABOUT
@@ -29,7 +29,7 @@ NFS = RECORDINGS[[path.name for path in RECORDINGS].index("nfs-stalled.rec.gz")]
 def test_every_page_has_numbers(recording: ChangedRecording) -> None:
     state, ticks = recording.read()
     states = [state, *accumulate(ticks, advance, initial=state)]
-    snapshot, past = take_snapshot(states[-1]), HistoryView(history_of(states))
+    snapshot, past = Snapshot(states[-1]), HistoryView(history_of(states))
     pages = [status_page(snapshot, ABOUT, past, FRAME)]
     for disk in snapshot.disks:
         page = disk_page(snapshot, escape_bytes(disk.disk.name), past, FRAME)

@@ -4,9 +4,10 @@ from disksla.commands._recent import FollowedStates, from_recording
 from disksla.promise.catalogue.machine import MachineChoice, find_machine
 from disksla.promise.catalogue.machine_tables import load_machine_rules, read_table
 from disksla.promise.configuration.custom_terms import SumTerms
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, MachineSettings, Settings
+from disksla.promise.configuration.settings import DiskEntry, MachineSettings, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.history import History
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.tell.explanation.machine_limit import limits_over, machine_limit
 from disksla.tell.explanation.past import HistoryView, most_throttled
@@ -147,7 +148,7 @@ def explained_of(states: list[State]) -> dict[str, list[str]]:
         history = history.after(state)
     past = HistoryView(history, lambda *named: machine_limit(states[-1], *named))
     found = {}
-    for snapshot in take_snapshot(states[-1]).disks:
+    for snapshot in Snapshot(states[-1]).disks:
         found[snapshot.disk.name] = past.explain(snapshot, past.seconds(snapshot))
         hour = past.explain(snapshot, past.minutes(snapshot))
         assert not any(each.startswith(CALM) for each in hour)

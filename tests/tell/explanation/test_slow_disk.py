@@ -1,15 +1,22 @@
 """A slow disk without a limiter: pages, documents and recordings call it slow."""
 
+import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+
+import pytest
 
 from disksla.commands._recent import FollowedStates, from_recording
+from disksla.commands.cli import main
+from disksla.promise.configuration import Configuration, ConfigurationText
 from disksla.promise.configuration.custom_terms import SumTerms
 from disksla.serve.pages.page import Frame
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history import History
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.tell.api.disks_document import disks_document
 from disksla.tell.explanation import HistoryView
@@ -29,7 +36,7 @@ SENTENCE = (
 @cache
 def states() -> list[State]:
     scenario = replace(SCENARIOS["unlimited-slow"], terms=PROMISING)
-    state = State(scenario.settings(), CATALOG)
+    state = State(Configuration(scenario.settings(), CATALOG))
     found = []
     for tick in run(scenario).ticks:
         state = advance(state, tick)
@@ -45,9 +52,7 @@ def past() -> HistoryView:
 
 
 def test_page_calls_it_slow() -> None:
-    page = status_page(
-        take_snapshot(states()[-1]), ABOUT, past(), Frame("db-1", "0.2.0", "/metrics")
-    )
+    page = status_page(Snapshot(states()[-1]), ABOUT, past(), Frame("db-1", "0.2.0", "/metrics"))
     assert f"The disk: slow ({DEVICE}).</h1>" in page
     assert '<i class="slow"></i>The disk: slow</span>' in page
     assert SENTENCE in page.replace("reads", "requests")
@@ -55,12 +60,23 @@ def test_page_calls_it_slow() -> None:
 
 
 def test_document_calls_it_slow() -> None:
-    [disk] = disks_document(take_snapshot(states()[-1]), past(), "h", "v").disks
+    [disk] = disks_document(Snapshot(states()[-1]), past(), "h", "v").disks
     assert disk.condition == problem_now(disk) == "slow"
     assert disk.bad_s == disk.slow_s > 5
     assert disk.last_minute[-3] == disk.charts.verdicts[-1] == "slow"
     whole_s = sum(disk.verdict_seconds.values())
     assert abs(sum(disk.conditions().values()) - whole_s) < 0.001
+
+
+def test_replay_calls_it_slow(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    scenario = replace(SCENARIOS["unlimited-slow"], terms=PROMISING)
+    terms = "{budget: sum, iops: 1000, latency: 1ms}"
+    text = f"disks: [{{match: {{device: {DEVICE}}}, terms: {terms}}}]"
+    header = RecordingHeader(FORMAT, 0.1, "6.1.0", "1", configuration=ConfigurationText(text))
+    file = tmp_path / "ticks.jsonl"
+    file.write_bytes(encode(header) + b"".join(map(encode, run(scenario).ticks)))
+    assert main(["replay", str(file)]) == 0
+    assert re.search(r"\d+% slow", capsys.readouterr().out)
 
 
 def test_recording_calls_it_slow() -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from disksla.kernel.consumers.consumer_totals import NO_CONSUMERS, ConsumerTotals
 from disksla.kernel.consumers.consumption import Consumption, OwnLimit
+from disksla.promise.configuration import Configuration
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.snapshot import take_snapshot
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.tell.explanation.summary import Summary, SummaryPart
 from disksla.tell.explanation.who import explain_who, period_since
@@ -51,10 +52,10 @@ BY_BOTH = (
     Consumption("vda", B, "rsync", requests=15.0, bytes=90.0),
 )
 
-WHEN = "In the 41 s in which it was throttled"
+WHEN = "While it was throttled"
 
 
-@pytest.mark.parametrize("limits", [("iops",), ("bandwidth",), ("machine_bandwidth",), ()])
+@pytest.mark.parametrize("limits", [("iops",), ("bandwidth",), ("machine_bandwidth",)])
 def test_who_used_the_disk_while_it_was_throttled(limits: tuple[LimitKind, ...]) -> None:
     assert sentences(used(*BY_GROUP), *limits) == [
         f"{WHEN}, 83 % of its bytes came from {A}, 12 % from {B}, 5 % from others."
@@ -87,7 +88,21 @@ def test_one_sentence_is_enough_where_both_have_the_same_leader() -> None:
 
 def test_a_disk_that_was_not_throttled_was_watched() -> None:
     [sentence] = sentences(used(*BY_GROUP, seconds=120, is_throttled=False))
-    assert sentence.startswith("In the 120 s in which it was watched, 83 % of its bytes came from")
+    assert sentence.startswith("83 % of its bytes came from")
+
+
+def test_a_disk_that_was_throttled_for_too_short_to_be_said() -> None:
+    """Whoever used it is named, but not for a time of which the other sentences say nothing."""
+    totals = used(*BY_GROUP, seconds=2)
+    totals = used(Consumption("vda", B, bytes=1e6), begin_s=2, is_throttled=False, totals=totals)
+    assert sentences(totals) == [f"100 % of its bytes came from {B}."]
+
+
+def test_a_program_without_a_unit_is_named_once() -> None:
+    found = Consumption("vda", "program postgres", "postgres", requests=1.0)
+    assert sentences(used(found), "iops") == [
+        f"{WHEN}, 100 % of its requests came from program postgres."
+    ]
 
 
 def test_what_was_used_otherwise_does_not_count_where_it_was_throttled() -> None:
@@ -156,10 +171,7 @@ def test_ticks_of_a_throttled_disk_say_who() -> None:
         loads=(Closed(depth=8),), limiter=Limiter(buckets=summed(iops=300)), seconds=12.0
     )
     ticks = with_consumers(run(scenario).ticks, DEVICE, {A: (250.0, None), B: (50.0, None)})
-    state = reduce(advance, ticks, State(scenario.settings(), CATALOG))
-    [disk] = take_snapshot(state).disks
+    state = reduce(advance, ticks, State(Configuration(scenario.settings(), CATALOG)))
+    [disk] = Snapshot(state).disks
     [sentence] = explain_who(disk.consumers, 0.0, 2000.0, throttled_at("iops"))
-    assert sentence.endswith(
-        f"s in which it was throttled, 83 % of its requests came from {A}, 17 % from {B}."
-    )
-    assert sentence.startswith("In the ")
+    assert sentence.endswith(f"{WHEN}, 83 % of its requests came from {A}, 17 % from {B}.")

@@ -29,7 +29,7 @@ LIMITS = limits_of(IOPS, BYTES)
 
 
 def window(reads: int = 0, seconds: float = 0.1, inflight: int = 0) -> Interval:
-    return Interval(1000.0, seconds, reads, 0, reads * 4096, 0, reads, 0, inflight)
+    return Interval(reads, 0, reads * 4096, 0, 1000.0, seconds, reads, 0, inflight)
 
 
 def account_at(level: float, at_s: float = 1000.0) -> CreditAccount:
@@ -188,7 +188,7 @@ def test_levels_predict_exhaustion_at_the_recent_rate() -> None:
 
 
 def test_use_of_is_in_the_unit_of_the_resource() -> None:
-    both = Interval(1.0, 1.0, 100, 50, 100 * 4096, 50 * 8192, None, None, 0)
+    both = Interval(100, 50, 100 * 4096, 50 * 8192, 1.0, 1.0, None, None, 0)
     service = Bucket("service_seconds", 100.0, 1.0, 1.0, 2.0)
     iops, nbytes = LIMITS.buckets
     assert use_of(iops, both, LIMITS) == Use.exactly(150)
@@ -204,7 +204,7 @@ REQUESTS = st.lists(st.integers(1, 4096).map(lambda sectors: 512 * sectors), max
 def test_use_in_chunks_contains_that_of_each_request(sizes: list[int], chunk_bytes: int) -> None:
     """Each request is its chunks, or all of them together are, if the provider merges them."""
     bucket = Bucket("iops", 5.4e6, 300, 300, 3000, chunk_bytes=chunk_bytes)
-    interval = Interval(1.0, 1.0, len(sizes), 0, sum(sizes), 0, None, None, 0)
+    interval = Interval(len(sizes), 0, sum(sizes), 0, 1.0, 1.0, None, None, 0)
     use = use_of(bucket, interval, LIMITS)
     counted = sum(math.ceil(size / chunk_bytes) for size in sizes)
     merged = sum(sizes) / chunk_bytes
@@ -215,7 +215,7 @@ def test_use_in_chunks_contains_that_of_each_request(sizes: list[int], chunk_byt
 @given(REQUESTS)
 def test_use_with_a_least_request_contains_that_of_each(sizes: list[int]) -> None:
     bucket = Bucket("bytes", 2**40, 4e7, 4e7, 2.5e8, least_request_bytes=2**20)
-    interval = Interval(1.0, 1.0, 0, len(sizes), 0, sum(sizes), None, None, 0)
+    interval = Interval(0, len(sizes), 0, sum(sizes), 1.0, 1.0, None, None, 0)
     use = use_of(bucket, interval, LIMITS)
     assert use.least <= sum(sizes) <= sum(max(size, 2**20) for size in sizes) <= use.most
 
@@ -253,7 +253,7 @@ def test_bounds_contain_the_level_however_requests_are_counted(
         if use > min(filled, bucket.peak_per_second * 0.1):
             sizes, use = [], 0  # the limiter does not admit so much in a window
         level = filled - use
-        interval = Interval(1.0, 0.1, len(sizes), 0, sum(sizes), 0, None, None, 0)
+        interval = Interval(len(sizes), 0, sum(sizes), 0, 1.0, 0.1, None, None, 0)
         account = account.after_window(limits, interval, None, 1000.0 + 0.1 * number)
         [now] = account.levels(limits, interval)
         slack = 1e-6 * bucket.capacity
@@ -264,7 +264,7 @@ def test_large_requests_drain_credits_by_their_chunks() -> None:
     """100 reads of 1 MiB are 400 I/Os of gp2."""
     bucket = Bucket("iops", 5.4e6, 300, 300, 3000, chunk_bytes=2**18)
     assert (
-        use_of(bucket, Interval(1, 1, 100, 0, 100 * 2**20, 0, None, None, 0), LIMITS).likely == 400
+        use_of(bucket, Interval(100, 0, 100 * 2**20, 0, 1, 1, None, None, 0), LIMITS).likely == 400
     )
 
 
@@ -307,7 +307,7 @@ def test_bounds_contain_the_level_where_flushes_are_counted_as_writes(
     for number, (wanted, empty, merged) in enumerate(windows, start=1):
         data = min(wanted, int(level + 30))
         level = min(IOPS.capacity, level + 30 - data)
-        window = Interval(number / 10, 0.1, 0, data + empty, 0, data * 8192, 0, 0, 0, merged)
+        window = Interval(0, data + empty, 0, data * 8192, number / 10, 0.1, 0, 0, 0, merged)
         fewest = window.with_fewest_writes(largest_request_bytes) if empty else None
         account = account.after_window(limits, window, None, number / 10, fewest)
         (now,) = account.bucket_credits
@@ -320,7 +320,7 @@ def test_metered_use_contains_that_of_each_request(requests: list[tuple[bool, in
     bucket = Bucket("bytes", 2**41, 1e7, 1e7, 1e8, metered=Metered(4096, 3))
     reads = [size for is_read, size in requests if is_read]
     writes = [size for is_read, size in requests if not is_read]
-    interval = Interval(0.0, 0.1, len(reads), len(writes), sum(reads), sum(writes), 0, 0, 0)
+    interval = Interval(len(reads), len(writes), sum(reads), sum(writes), 0.0, 0.1, 0, 0, 0)
     use = use_of(bucket, interval, NO_LIMITS)
     metered = sum(max(each / 3, 4096) for each in reads) + sum(max(each, 4096) for each in writes)
     assert use.least - 1e-6 <= metered <= use.most + 1e-6

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.base.counts import total
 from disksla.kernel.procfs import CounterValues
 from disksla.verdict.interval.interval import (
     GAP_REASONS,
@@ -14,7 +15,6 @@ from disksla.verdict.interval.interval import (
     Interval,
     elapsed_or_gap,
     interval_of,
-    summed,
 )
 
 AT_NOON = Clocks(monotonic_s=100.0, boottime_s=150.0, realtime_s=1.7e9)
@@ -83,8 +83,7 @@ def test_time_with_requests_in_flight_is_that_of_one_disk() -> None:
     after = (13, 0, 824, 109, 6, 0, 48, 50, 47, 8)
     interval = interval_of(7.0, 0.1, before, after, inflight=0)
     assert interval.busy_ms == 40
-    assert summed([interval, interval]).busy_ms == 80
-    assert interval.beside(interval).busy_ms == 0, "both may be busy at the same time"
+    assert (interval + interval).busy_ms == 80
     assert interval_of(7.0, 0.1, before[:8], after[:8], inflight=0).busy_ms == 0
 
 
@@ -152,7 +151,7 @@ def test_range_of_a_sum_is_that_of_its_windows_without_exact_counts(
         else window_of(requests)
         for requests, is_exact in windows
     ]
-    whole = summed(each)
+    whole = total(each)
     data_writes = sum(data_writes_of(requests) for requests, _ in windows)
     assert whole.without_flushes().writes <= data_writes <= whole.writes
     assert whole.is_exact == all(is_exact for _, is_exact in windows)
@@ -161,7 +160,7 @@ def test_range_of_a_sum_is_that_of_its_windows_without_exact_counts(
 
 
 def test_time_of_flushes_is_not_that_of_data_writes() -> None:
-    counted = Interval(1.0, 0.1, 0, 8, 0, 4 * 8192, 0, 60, 1, flushes=4, flush_ms=20)
+    counted = Interval(0, 8, 0, 4 * 8192, 1.0, 0.1, 0, 60, 1, flushes=4, flush_ms=20)
     assert counted.with_data_writes(4).write_ms == 40
     assert msgspec.structs.replace(counted, flush_ms=90).with_data_writes(4).write_ms == 0
     assert msgspec.structs.replace(counted, write_ms=None).with_data_writes(4).write_ms is None
@@ -189,6 +188,6 @@ def test_fewest_writes_are_at_most_the_data_writes(
     sectors: list[int], empty: int, flushes: int, largest_request_bytes: int | None
 ) -> None:
     """However many empty flushes are among the writes, and however many were merged."""
-    written = Interval(1.0, 0.1, 0, len(sectors) + empty, 0, sum(sectors) * 512, 0, 0, 0, flushes)
+    written = Interval(0, len(sectors) + empty, 0, sum(sectors) * 512, 1.0, 0.1, 0, 0, 0, flushes)
     fewest = written.with_fewest_writes(largest_request_bytes)
     assert (1 if sectors else 0) <= fewest.writes <= len(sectors)

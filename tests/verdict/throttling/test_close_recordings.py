@@ -114,7 +114,7 @@ def test_limit_has_its_name_if_the_terms_have_its_rate(name: str, always_looked_
 def test_length_of_the_window_is_exact(name: str) -> None:
     """Also where the rate of the limit is uncertain, because flushes are counted as writes."""
     close = [tick.close[DISK.name] for tick in close_recording(name).ticks()]
-    lasting = Interval(0.0, 0.1, 1, 0, 4 * KIB, 0, 0, 0, 1, inflight_before=1)
+    lasting = Interval(1, 0, 4 * KIB, 0, 0.0, 0.1, 0, 0, 1, inflight_before=1)
     observations = [observe(lasting, before[-1], samples) for before, samples in pairwise(close)]
     steps = [step for each in observations for step in each.steps]
     for from_s in (0.0, 1.5, 3.0):

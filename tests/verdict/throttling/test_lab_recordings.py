@@ -9,7 +9,7 @@ import pytest
 from disksla.promise.configuration.settings_file import read_configuration
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.recording import decode_tick
-from disksla.state.pipeline.state import initial_state
+from disksla.state.pipeline.state import State
 from disksla.verdict.throttling import UNKNOWN_LIMIT, Ceiling, DetectorState
 from lab.experiment import CONFIG, TICKS, as_it_ran, without_exact_counts
 from lab.negatives import PART as NEGATIVES
@@ -53,7 +53,7 @@ def test_exact_counts_close_the_bounds_of_credits(tmp_path: Path) -> None:
 def test_observed_ceiling_stays_where_flushes_leave_a_doubt() -> None:
     """PostgreSQL with fsync: every window of the limiter has flushes."""
     recorded = RECORDINGS / "postgresql-8-fsync"
-    state = initial_state(read_configuration(recorded / CONFIG))
+    state = State(read_configuration(recorded / CONFIG))
     lines = gzip.decompress((recorded / TICKS).read_bytes()).splitlines()[1:]
     for number, line in enumerate(lines):
         state = advance(state, decode_tick(line, 2))

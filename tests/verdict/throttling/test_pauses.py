@@ -22,8 +22,8 @@ Span = tuple[float, float]
 
 def step_at(end_s: float, requests: int, inflight: int = 1, seconds: float = SAMPLE_S) -> Interval:
     return Interval(
-        end_s,
-        seconds,
+        end_s=end_s,
+        seconds=seconds,
         reads=requests,
         writes=0,
         read_bytes=requests * 4096,
@@ -160,7 +160,7 @@ def with_clock(mean_s: float, spread: float, disks: int) -> int:
 @pytest.mark.parametrize("mean_s", [0.06, 0.1, 0.2, 0.4, 1.0])
 @pytest.mark.parametrize("spread", [0.1, 0.3])
 def test_slow_disk_has_no_clock(mean_s: float, spread: float) -> None:
-    """None has one: of 70 disks, of 300 with coverage, and of 3,000 at night."""
+    """None has one: of 30 disks, of 300 with coverage, and of 3,000 at night."""
     assert with_clock(mean_s, spread, settings().max_examples * 3 // 10) == 0
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from disksla.base.units import GIB, KIB, MIB
@@ -56,7 +56,7 @@ def window(
 ) -> Interval:
     busy_ms = 100 if inflight else min(100, read_ms or 0)
     read_bytes = reads * request_bytes
-    return Interval(0.0, TICK_S, reads, 0, read_bytes, 0, read_ms, 0, inflight, busy_ms=busy_ms)
+    return Interval(reads, 0, read_bytes, 0, 0.0, TICK_S, read_ms, 0, inflight, busy_ms=busy_ms)
 
 
 def at_their_times(windows: Iterable[Interval]) -> list[Seen]:
@@ -207,8 +207,8 @@ def test_simulated_disk_is_judged_the_same_from_every_start(number: int) -> None
     drawn = draw(11, number, 30.0)
     limit = drawn.spec.limit
     terms = SumTerms(iops=limit.per_second) if limit is not None else SumTerms(iops=300.0)
-    starts = Random(number).sample(range(1, 180), 3)
-    assert assert_that_starts_agree(drawn.ticks, settings_of(terms), starts) > 100
+    starts = Random(number).sample(range(1, 180), max(2, settings().max_examples // 10))
+    assert assert_that_starts_agree(drawn.ticks, settings_of(terms), starts) > 40
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -270,7 +270,7 @@ def test_silence_that_is_broken_by_one_request_is_no_stall() -> None:
 
 def flushes_only(inflight: int) -> Interval:
     """Return a window in which flushes completed and, as is known exactly, no data write."""
-    flushed = Interval(0.0, TICK_S, 0, 40, 0, 0, 0, 90, inflight, flushes=40, busy_ms=90)
+    flushed = Interval(0, 40, 0, 0, 0.0, TICK_S, 0, 90, inflight, flushes=40, busy_ms=90)
     return flushed.with_data_writes(0)
 
 
@@ -615,7 +615,9 @@ def _window_of(first: CloseSample, last: CloseSample) -> Interval:
     written_bytes = 512 * (last.written_sectors - first.written_sectors)
     writes, flushes = last.writes - first.writes, last.flushes - first.flushes
     return Interval(
-        *(last.at_s, last.at_s - first.at_s, 0, writes, 0, written_bytes, 0, 2 * writes, 1),
+        *(0, writes, 0, written_bytes),
+        *(last.at_s, last.at_s - first.at_s),
+        *(0, 2 * writes, 1),
         flushes=flushes,
         busy_ms=100,
     )

@@ -20,7 +20,9 @@ from disksla.base.schema.field_types import (
 from disksla.base.schema.reader import (
     FieldType,
     InvalidFieldsError,
+    Node,
     Overrides,
     choice,
     close_match,
+    read_record,
 )

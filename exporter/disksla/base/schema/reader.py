@@ -10,6 +10,8 @@ The records are the schema. The type of a field is one of:
 - `Any`: anything, which is not read;
 - a union of these: the shape of the text selects the type, and a tag selects among Structs.
 
+A field of the plain type `str` is set by the program, and is no key.
+
 A value stays text until its field type parses it, so nothing depends on how a file format guesses
 types (in YAML 1.1 `serial: 0123` is the number 83 and `10:30` is 630). A key without a value is
 absent.
@@ -18,9 +20,10 @@ absent.
 import contextlib
 import difflib
 import functools
+import re
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, assert_never
 
 import msgspec
@@ -112,16 +115,30 @@ class _TooManyProblemsError(DiskslaError):
 
 
 def read_record(
-    node: Node, record: type[Record], overrides: Overrides | None = None
+    node: Node,
+    record: type[Record],
+    overrides: Overrides | None = None,
+    *,
+    known: Sequence[Problem] = (),
+    spared: Collection[str] = (),
 ) -> tuple[Record | None, tuple[Problem, ...]]:
-    """Return the record at `node`, or None and every problem in order of lines."""
-    reader = _Reader(overrides or {})
+    """Return the record at `node`, or None, and every problem in order of lines.
+
+    `known` are problems that were found before. An invalid item of the lists `spared` at the top
+    is None, and makes nothing else invalid.
+    """
+    of_items = [item for each in known if (item := _ITEM.match(each.path)) and item[1] in spared]
+    reader = _Reader(overrides or {}, spared, {(item[1], int(item[2])) for item in of_items})
     value: Record | None = None
     with contextlib.suppress(_TooManyProblemsError):
         value = reader.value(_shape_of(record), node)
-    if value is _FAILED or reader.problems:
+    if value is _FAILED or len(of_items) < len(known):
         value = None
-    return value, tuple(sorted(reader.problems, key=lambda problem: problem.line))
+    return value, tuple(sorted((*known, *reader.problems), key=lambda problem: problem.line))
+
+
+_ITEM = re.compile(r"(\w+)\[(\d+)\]")
+"""Start of the path of a problem in an item of a list at the top."""
 
 
 def close_match(word: str, words: Collection[str]) -> str:
@@ -167,6 +184,7 @@ class _RecordPlan:
         self.fields = tuple(
             _Field(field.name, field.encode_name, field.required, _shape_of(field.type))
             for field in msgspec.structs.fields(kind)
+            if field.type is not str
         )
         keys = [field.key for field in self.fields]
         self.keys = keys if self.tag_field is None else [self.tag_field, *keys]
@@ -252,8 +270,13 @@ class _Reader:
     and each of its problems is listed once.
     """
 
-    def __init__(self, overrides: Overrides) -> None:
+    def __init__(
+        self, overrides: Overrides, spared: Collection[str], invalid: Collection[tuple[str, int]]
+    ) -> None:
         self.overrides = overrides
+        self.spared = spared
+        self.invalid = invalid
+        """Items of spared lists that are known to be invalid, by key and index."""
         self.problems: list[Problem] = []
         self.path: list[str | int] = []
         self._listed: dict[tuple[int, str], Node] = {}
@@ -264,7 +287,8 @@ class _Reader:
         if (id(node), text) not in self._listed:
             self._listed[id(node), text] = node  # keeps the node, so that its id stays its own
             place = path_text([*self.path, *path])
-            self.problems.append(Problem(line or node.line, place, text))
+            if len(self.problems) < MAX_PROBLEMS:
+                self.problems.append(Problem(line or node.line, place, text))
             if len(self.problems) >= MAX_PROBLEMS:
                 raise _TooManyProblemsError
         return _FAILED
@@ -297,6 +321,11 @@ class _Reader:
                 if len(items) > MOST_ITEMS:
                     found = f"found {len(items)} items; expected at most {MOST_ITEMS}"
                     return self.fail(node, found)
+                if len(self.path) == 1 and self.path[0] in self.spared:
+                    return tuple(
+                        self.valid_or_none(index, shape.item, item)
+                        for index, item in enumerate(items)
+                    )
                 values = [
                     self.value_at(index, shape.item, item) for index, item in enumerate(items)
                 ]
@@ -310,6 +339,15 @@ class _Reader:
                 return self.record(shape.records, node, entries)
             case _:
                 return self.unexpected(shape, node)
+
+    def valid_or_none(self, index: int, shape: _Shape, node: Node) -> Any:
+        """Return the value of an item of a spared list; None if it is invalid."""
+        value = _FAILED
+        # When the list of problems is full, the first one in an item ends the item.
+        with contextlib.suppress(_TooManyProblemsError):
+            value = self.value_at(index, shape, node)
+        is_invalid = value is _FAILED or (self.path[0], index) in self.invalid
+        return None if is_invalid else value
 
     def unexpected(self, shape: _Shape, node: Node) -> Any:
         # A file that is a text is no file for disksla: it may be a secret to which a link leads.

@@ -7,7 +7,7 @@ in YAML 1.1, and tags are errors. Every value keeps the line where it was writte
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -98,14 +98,12 @@ class Document(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...]
 
     def read(
-        self, record: type[Record], overrides: Overrides
-    ) -> tuple[Record | None, list[Problem]]:
-        """Return the record at the top, or None and every problem in order of lines."""
-        value, problems = read_record(self.root, record, overrides)
+        self, record: type[Record], overrides: Overrides, spared: Collection[str] = ()
+    ) -> tuple[Record | None, tuple[Problem, ...]]:
+        """Return the record at the top, or None, and every problem, as `read_record` does."""
         # What is no mapping is no file for disksla: keys in it are not quoted either.
         own = self.problems if isinstance(self.root.value, dict) else ()
-        listed = sorted([*own, *problems], key=lambda problem: problem.line)
-        return (None if listed else value), listed
+        return read_record(self.root, record, overrides, known=own, spared=spared)
 
     def place(self, path: Sequence[str | int]) -> str:
         """Return FILE:LINE of the value at a path."""

@@ -82,6 +82,6 @@ def with_storage_entries(
     before = () if last is None or last.provider != file.provider else last.disks
     kept = [each for each in before if each.match.mountpoint in found.incomplete]
     disks = [each for each in file.disks if each.match.mountpoint is None]
-    as_of = last.as_of if last is not None and kept else file.as_of
+    as_of_s = last.as_of_timestamp_s if last is not None and kept else file.as_of_timestamp_s
     entries = (*disks, *map(entry_of, found.disks), *kept)
-    return msgspec.structs.replace(file, disks=entries, as_of=as_of)
+    return msgspec.structs.replace(file, disks=entries, as_of_timestamp_s=as_of_s)

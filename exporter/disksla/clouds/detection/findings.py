@@ -1,7 +1,7 @@
 """What a cloud reports of the disks of this machine: by its metadata, and by its API."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -15,6 +15,8 @@ from disksla.clouds.http_client import (
     plain_text,
     whole_number,
 )
+from disksla.promise.disk_entry import Caching
+from disksla.promise.terms_file import DetectionProblem, PersistentVolume
 
 Item = TypeVar("Item")
 Machine = TypeVar("Machine")
@@ -23,14 +25,6 @@ KUBERNETES = "kubernetes"
 """In place of a provider: its API knows volumes of several."""
 OF_ONE_DISK: tuple[ExchangeReason, ...] = ("denied", "not_found", "invalid")
 """Failures that concern one disk, or all alike. Others may be gone at the next run."""
-
-
-class DetectionProblem(msgspec.Struct, frozen=True):
-    """Something that could not be found out."""
-
-    source: Source
-    reason: ExchangeReason
-    message: str
 
 
 class CloudDisk(msgspec.Struct, frozen=True):
@@ -45,7 +39,7 @@ class CloudDisk(msgspec.Struct, frozen=True):
     """Provisioned IOPS, where the customer chooses them."""
     bytes_per_second: int | None = None
     """Provisioned bandwidth, where the customer chooses it."""
-    caching: Literal["none", "read-only", "read-write"] | None = None
+    caching: Caching | None = None
     options: Mapping[str, str] = {}
     """Values of the options of the type in the catalogue."""
     provider: str | None = None
@@ -54,17 +48,6 @@ class CloudDisk(msgspec.Struct, frozen=True):
     """`volume` is the handle of a CSI driver of Kubernetes, not the provider's key."""
     is_mount_point: bool = False
     """It is a file storage, and `volume` is where it is mounted."""
-
-
-class PersistentVolume(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A PersistentVolume of Kubernetes; what it does not state is None."""
-
-    driver: str
-    volume_handle: str
-    persistent_volume: str
-    claim: str | None = None
-    namespace: str | None = None
-    storage_class: str | None = None
 
 
 class Listing(msgspec.Struct, frozen=True):

@@ -50,6 +50,12 @@ def monitored_disks(machine: MachineFacts) -> list[Disk]:
     return [disk for disk in machine.disks if is_monitored(disk, settings)]
 
 
+def terms_of_daemon(machine: MachineFacts) -> Mapping[str, str]:
+    """Return the terms of the disks that the daemon monitors; none if it does not say."""
+    found = machine.daemon.values("disksla_disk_info")
+    return {each.labels["device"]: each.labels.get("terms", "") for each in found}
+
+
 def detect_command(machine: MachineFacts) -> str:
     """Return the command that asks the provider again."""
     if machine.detect_unit is not None:
@@ -85,7 +91,17 @@ def check_disks(machine: MachineFacts) -> Iterator[CheckResult]:
 
 
 def _monitored(machine: MachineFacts, configuration: Configuration) -> Iterator[CheckResult]:
-    names = list(assignments_of(machine))
+    names, said = list(assignments_of(machine)), terms_of_daemon(machine)
+    if said:
+        yield Check("disks.monitored").ok(f"the daemon monitors {', '.join(said)}")
+        if set(said) != set(names):
+            by_files = ", ".join(names) or "no disk"
+            yield Check("disks.monitored").note(
+                f"by {machine.configuration.path or 'the defaults'}, it would be {by_files}",
+                expected="the files that the daemon was started with",
+                fix="disksla doctor --config.file FILE   # or reload the daemon, if they changed",
+            )
+        return
     if names:
         yield Check("disks.monitored").ok(f"monitored: {', '.join(names)}")
         return
@@ -108,9 +124,13 @@ def _monitored(machine: MachineFacts, configuration: Configuration) -> Iterator[
 
 
 def _disks(machine: MachineFacts, configuration: Configuration) -> Iterator[CheckResult]:
-    assignments = assignments_of(machine)
+    assignments, said = assignments_of(machine), terms_of_daemon(machine)
     for disk in machine.disks:
-        if disk.name in assignments:
+        assignment = assignments.get(disk.name)
+        terms = said.get(disk.name) if said else assignment and assignment.terms
+        if terms is not None and (assignment is None or assignment.terms != terms):
+            yield Check("disks.terms", disk.name).ok(f"{terms}, as the daemon says")
+        elif assignment is not None and terms is not None:
             yield from _age(machine, disk, assignments[disk.name])
             yield _terms(machine, disk, assignments[disk.name])
             yield from _size(machine, configuration, disk)

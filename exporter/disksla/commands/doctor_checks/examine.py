@@ -19,7 +19,7 @@ def examine(machine: MachineFacts) -> Iterator[CheckResult]:
     yield from check_provider(machine)
     yield from check_agreement(machine)
     yield from check_configuration(machine)
-    yield from check_state(machine.state, machine.access)
+    yield from check_state(machine)
     yield from check_measuring(machine)
     yield from check_clock(machine.clock)
     yield from check_daemon(machine)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import Sample
 
+from disksla.base.operating_system.unix_socket import DEFAULT_EVENTS_SOCKET
 from disksla.commands.doctor_checks.check_result import Check, CheckResult
 from disksla.commands.doctor_checks.disk_checks import monitored_disks
 from disksla.commands.doctor_checks.facts import MachineFacts, UnitFacts
@@ -42,10 +43,16 @@ def _exact_counts(machine: MachineFacts) -> CheckResult:
         f"empty flushes of {names} count as writes, so that the number of data writes is known"
         f" between two bounds only: {machine.why_not_exact}",
         expected="exact counts, by performance events of the kernel",
-        fix="systemctl enable --now disksla-events.socket"
-        if machine.why_not_exact.startswith("no helper")
-        else "journalctl --unit 'disksla-events@*'",
+        fix=_fix_of_events(machine.why_not_exact, has_unit=machine.unit is not None),
     )
+
+
+def _fix_of_events(why_not: str, *, has_unit: bool) -> str:
+    if not has_unit:
+        return f"disksla open-events --listen {DEFAULT_EVENTS_SOCKET}   # as root"
+    if why_not.startswith("no helper"):
+        return "systemctl enable --now disksla-events.socket"
+    return "journalctl --unit 'disksla-events@*'"
 
 
 def _probes(machine: MachineFacts) -> list[tuple[Disk, ProbeEntry]]:

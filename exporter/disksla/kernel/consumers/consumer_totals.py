@@ -238,7 +238,8 @@ class ConsumerTotals(msgspec.Struct, frozen=True, gc=False):
 
     def slots_since(self, since_s: float) -> list[Watched]:
         """Return what was used since a monotonic time, by slots of which some begin before it."""
-        is_enough = len(self.recent) < _RECENT_SLOTS or self.recent[0].end_s <= since_s
+        is_all = len(self.recent) < _RECENT_SLOTS
+        is_enough = is_all or self.recent[0].end_s - _RECENT_SLOT_S <= since_s
         slots = self.recent if is_enough else self.hour
         return [slot for slot in slots if slot.end_s > since_s]
 

@@ -4,8 +4,8 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
+from disksla.base.counts import Counts
 from disksla.kernel.consumers.consumption import Kind
 
 _COUNT_LIMIT = 2**64
@@ -15,57 +15,30 @@ _NAMELESS = "(unknown)"
 """In place of them, for a disk without a name, such as a path of NVMe."""
 
 
-class Amounts(NamedTuple):
-    """What a group did at a disk since it was made. A limit has the same fields, in a second."""
-
-    read_bytes: float = 0
-    written_bytes: float = 0
-    reads: float = 0
-    writes: float = 0
-
-    def plus(self, other: "Amounts") -> "Amounts":
-        """Return the sum."""
-        return Amounts(*map(sum, zip(self, other, strict=True)))
-
-    def minus(self, other: "Amounts") -> "Amounts":
-        """Return the difference."""
-        return Amounts(*(own - others for own, others in zip(self, other, strict=True)))
-
-    @property
-    def bytes(self) -> float:
-        """Read and written together."""
-        return self.read_bytes + self.written_bytes
-
-    @property
-    def requests(self) -> float:
-        """Reads and writes together."""
-        return self.reads + self.writes
+NOTHING = Counts()
+KINDS: tuple[Kind, ...] = ("reads", "writes", "bytes read", "bytes written")
+"""In the order of `Counts`."""
+_STAT_KEYS = ("rios", "wios", "rbytes", "wbytes")
+_MAX_KEYS = ("riops", "wiops", "rbps", "wbps")
 
 
-NOTHING = Amounts()
-KINDS: tuple[Kind, ...] = ("bytes read", "bytes written", "reads", "writes")
-"""In the order of `Amounts`."""
-_STAT_KEYS = ("rbytes", "wbytes", "rios", "wios")
-_MAX_KEYS = ("rbps", "wbps", "riops", "wiops")
-
-
-def parse_io_stat(text: str) -> dict[str, Amounts]:
+def parse_io_stat(text: str) -> dict[str, Counts]:
     """Return what a group did by the number of the disk. Raise ValueError if the text is another.
 
     A disk without I/O may be missing, or be alone on its line, or before the next on one line.
     """
     return _parse(
-        text, lambda values: Amounts(*(_count(values.get(key, "0")) for key in _STAT_KEYS))
+        text, lambda values: Counts(*(_count(values.get(key, "0")) for key in _STAT_KEYS))
     )
 
 
-def parse_io_max(text: str) -> dict[str, Amounts]:
+def parse_io_max(text: str) -> dict[str, Counts]:
     """Return the limits of a group by the number of the disk; infinite where there is none.
 
     Raise ValueError if the text is another.
     """
     return _parse(
-        text, lambda values: Amounts(*(_most(values.get(key, "max")) for key in _MAX_KEYS))
+        text, lambda values: Counts(*(_most(values.get(key, "max")) for key in _MAX_KEYS))
     )
 
 
@@ -81,9 +54,9 @@ def _count(text: str) -> int:
     return number
 
 
-def _parse(text: str, amounts: Callable[[Mapping[str, str]], Amounts]) -> dict[str, Amounts]:
+def _parse(text: str, amounts: Callable[[Mapping[str, str]], Counts]) -> dict[str, Counts]:
     """Return the amounts of each line, but for odd lines beside others that are none."""
-    found: dict[str, Amounts] = {}
+    found: dict[str, Counts] = {}
     odd = None
     for line in text.splitlines():
         words = line.split()

@@ -5,8 +5,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from disksla.base.counts import Counts
 from disksla.kernel.consumers.group_tree import Group
-from disksla.kernel.consumers.io_files import Amounts, parse_io_stat
+from disksla.kernel.consumers.io_files import parse_io_stat
 
 _MAX_BYTES = 65536
 _ENDED = {errno.ENOENT, errno.ENODEV}
@@ -19,7 +20,7 @@ class IoStatFiles:
     def __init__(self) -> None:
         """Open nothing."""
         self._descriptors: dict[int, int] = {}
-        self._last: dict[int, tuple[bytes, dict[str, Amounts]]] = {}
+        self._last: dict[int, tuple[bytes, dict[str, Counts]]] = {}
         """The last texts, and what they say: most groups do nothing, and are not parsed again."""
 
     def open(self, root: Path, groups: Mapping[int, Group]) -> None:
@@ -31,7 +32,7 @@ class IoStatFiles:
             if descriptor is not None:
                 self._descriptors[group] = descriptor
 
-    def read(self) -> tuple[dict[int, dict[str, Amounts]], str | None]:
+    def read(self) -> tuple[dict[int, dict[str, Counts]], str | None]:
         """Return what groups did, without those that have ended, and a text that is another."""
         counted, problem = {}, None
         for group, descriptor in [*self._descriptors.items()]:

@@ -8,10 +8,13 @@ No counter has the time for which the kernel made a group wait for its own limit
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
+import msgspec
+
+from disksla.base.counts import Counts, total
 from disksla.kernel.consumers.consumption import (
     KERNEL,
     OTHER,
@@ -20,7 +23,7 @@ from disksla.kernel.consumers.consumption import (
     OwnLimit,
     WatchedDisk,
 )
-from disksla.kernel.consumers.io_files import KINDS, NOTHING, Amounts
+from disksla.kernel.consumers.io_files import KINDS, NOTHING
 
 MOST_NAMED = 16
 """Consumers of a disk in one reading."""
@@ -31,7 +34,7 @@ HELD_S = 10.0
 TOLERANCE = 0.03
 _MOST_READINGS = 32
 
-Counted = Mapping[int, Mapping[str, Amounts]]
+Counted = Mapping[int, Mapping[str, Counts]]
 """Of one reading: by the id of a group, and by the number of a disk."""
 
 
@@ -49,38 +52,38 @@ class Roles(NamedTuple):
 class Growth(NamedTuple):
     """What groups did at one disk between two readings."""
 
-    kernel: Amounts
-    unattributed: Amounts
+    kernel: Counts
+    unattributed: Counts
     """Either may be negative: a request is counted by the root when it completes."""
-    consumers: Mapping[str, Amounts]
+    consumers: Mapping[str, Counts]
 
     @property
-    def of_groups(self) -> Amounts:
+    def of_groups(self) -> Counts:
         """What all consumers did together."""
-        return _sum(self.consumers.values())
+        return total(self.consumers.values(), NOTHING)
 
 
 def growth_at(before: Counted, after: Counted, roles: Roles, number: str) -> Growth:
     """Return what the groups did at the disk with a number between two readings."""
 
-    def grown(group: int) -> Amounts:
+    def grown(group: int) -> Counts:
         """Return nothing for a group that has ended, or was not read before."""
         if group not in after or not (group in before or group in roles.made_since):
             return NOTHING
         if after[group] is before.get(group):  # it did nothing
             return NOTHING
-        rise = after[group].get(number, NOTHING).minus(before.get(group, {}).get(number, NOTHING))
-        return Amounts(*(max(0, each) for each in rise))
+        rise = after[group].get(number, NOTHING) - before.get(group, {}).get(number, NOTHING)
+        return _above_zero(rise)
 
-    consumers: defaultdict[str, Amounts] = defaultdict(Amounts)
+    consumers: defaultdict[str, Counts] = defaultdict(Counts)
     for group, consumer in roles.leaves.items():
         rise = grown(group)
         if rise != NOTHING:
-            consumers[consumer] = consumers[consumer].plus(rise)
-    of_tops = _sum(map(grown, roles.tops))
+            consumers[consumer] += rise
+    of_tops = total(map(grown, roles.tops), NOTHING)
     found = Growth(NOTHING, NOTHING, consumers)
-    kernel = grown(roles.root).minus(of_tops) if roles.root in after else NOTHING
-    return found._replace(kernel=kernel, unattributed=of_tops.minus(found.of_groups))
+    kernel = grown(roles.root) - of_tops if roles.root in after else NOTHING
+    return found._replace(kernel=kernel, unattributed=of_tops - found.of_groups)
 
 
 def with_debt(growth: Growth, debt: Growth | None) -> tuple[Growth, Growth]:
@@ -89,17 +92,15 @@ def with_debt(growth: Growth, debt: Growth | None) -> tuple[Growth, Growth]:
     Else the requests in flight at each reading would add up to I/O of the kernel.
     """
     owed = debt or Growth(NOTHING, NOTHING, {})
-    kernel, unattributed = (
-        growth.kernel.plus(owed.kernel),
-        growth.unattributed.plus(owed.unattributed),
-    )
+    kernel = growth.kernel + owed.kernel
+    unattributed = growth.unattributed + owed.unattributed
     positive = Growth(_above_zero(kernel), _above_zero(unattributed), growth.consumers)
-    left = Growth(kernel.minus(positive.kernel), unattributed.minus(positive.unattributed), {})
+    left = Growth(kernel - positive.kernel, unattributed - positive.unattributed, {})
     return positive, left
 
 
-def _above_zero(amounts: Amounts) -> Amounts:
-    return Amounts(*(max(0, each) for each in amounts))
+def _above_zero(amounts: Counts) -> Counts:
+    return Counts(*(max(0, each) for each in msgspec.structs.astuple(amounts)))
 
 
 def counts_requests(disk: WatchedDisk, before: WatchedDisk, growth: Growth) -> bool:
@@ -119,7 +120,7 @@ def consumptions(device: str, growth: Growth, *, with_requests: bool) -> list[Co
     """Return what consumers used of a disk: MOST_NAMED of them, and the rest together."""
     ordered = sorted(growth.consumers.items(), key=lambda each: (-each[1].bytes, each[0]))
     named = dict(ordered[:MOST_NAMED])
-    rest = _sum(amounts for _, amounts in ordered[MOST_NAMED:])
+    rest = total((amounts for _, amounts in ordered[MOST_NAMED:]), NOTHING)
     every = {**named, OTHER: rest, KERNEL: growth.kernel, UNATTRIBUTED: growth.unattributed}
     return [
         Consumption(
@@ -133,18 +134,11 @@ def consumptions(device: str, growth: Growth, *, with_requests: bool) -> list[Co
     ]
 
 
-def _sum(many: Iterable[Amounts]) -> Amounts:
-    total = NOTHING
-    for amounts in many:
-        total = total.plus(amounts)
-    return total
-
-
 class Limited(NamedTuple):
     """A group with limits of its own."""
 
     consumer: str
-    limits: Mapping[str, Amounts]
+    limits: Mapping[str, Counts]
     """By the number of a disk; infinite where there is none."""
 
 
@@ -181,7 +175,7 @@ class OwnLimits:
             if number in devices
             for kind, limit, rate in zip(
                 KINDS,
-                limits,
+                msgspec.structs.astuple(limits),
                 _rates(first[group], last[group], number, now_s - begin_s),
                 strict=True,
             )
@@ -194,7 +188,7 @@ class OwnLimits:
 
 
 def _rates(
-    first: Mapping[str, Amounts], last: Mapping[str, Amounts], number: str, seconds: float
+    first: Mapping[str, Counts], last: Mapping[str, Counts], number: str, seconds: float
 ) -> Sequence[float]:
-    grown = last.get(number, NOTHING).minus(first.get(number, NOTHING))
-    return [each / seconds for each in grown]
+    grown = last.get(number, NOTHING) - first.get(number, NOTHING)
+    return [each / seconds for each in msgspec.structs.astuple(grown)]

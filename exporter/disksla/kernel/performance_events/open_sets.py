@@ -12,11 +12,9 @@ from pathlib import Path
 
 from disksla.base.errors import DiskslaError
 
-MOST_OF_KIND = 2
-"""Sets of a client for each kind of events: one, and the next before the first is closed."""
-MOST_SETS = 8
+MOST_SETS = 4
 """Of all clients. disksla-events.socket has the same number as MaxConnections=."""
-_WATCH = "while grep -q ^tfd: /proc/$$/fdinfo/$0; do sleep 5; done"
+_WATCH = "while grep -q ^tfd: /proc/$$/fdinfo/$0; do sleep 1; done"
 _AMBIENT, _CLEAR_ALL = 47, 4  # PR_CAP_AMBIENT of linux/prctl.h
 
 
@@ -61,19 +59,19 @@ class OpenSets:
             each.wait()
 
     def begin(self, user: int, kind: str) -> EventSet:
-        """Return a set for events of a kind for a user. Raise DiskslaError if it has too many."""
+        """Return a set for events of a kind for a user. Raise DiskslaError if it has one open."""
         known, self._sets = self._sets, []
         for each in known:
             if each[2].is_open:
                 self._sets.append(each)
             else:
                 each[2].close()
-        own = sum((user, kind) == each[:2] for each in self._sets)
-        if own >= MOST_OF_KIND or len(self._sets) >= MOST_SETS:
+        if any((user, kind) == each[:2] for each in self._sets):
             raise DiskslaError(
-                f"found {own} sets of {kind} events that user {user} has open, and"
-                f" {len(self._sets)} of all; expected less than {MOST_OF_KIND}, and {MOST_SETS}"
+                f"found {kind} events that user {user} has open; expected that they are closed"
             )
+        if len(self._sets) >= MOST_SETS:
+            raise DiskslaError(f"found {MOST_SETS} sets of events open; expected less")
         found = EventSet()
         self._sets.append((user, kind, found))
         return found

@@ -21,6 +21,8 @@ from disksla.kernel.performance_events.protocol import EventKind, EventsRequest
 FIRST_RETRY_S, LONGEST_RETRY_S = 5.0, 60.0
 BETWEEN_S = 1.0
 """Least time between two openings."""
+_CLOSING_S = 0.05
+"""Within which the events before are given back: a user has one set of each kind."""
 STOP_TIMEOUT_S = 2.0
 _MAX_BYTES = 4096  # an attribute of sysfs is at most one page
 
@@ -152,7 +154,8 @@ class EventSource:
                 self._close(task)
             else:
                 wish, self._retry_s = task, self._first_retry_s
-                due_s = min(due_s, time.monotonic() + self._between_s)
+                now_s = time.monotonic()
+                due_s = min(max(due_s, now_s + _CLOSING_S), now_s + self._between_s)
 
     def _after(self, wish: Wish | None) -> Wish | None:
         """Try to open events; return what is to be tried again, and set when."""

@@ -12,7 +12,6 @@ from disksla.kernel.procfs.diskstats import (
     has_decreased,
     parse_line,
     to_counters,
-    together,
     unwrap,
 )
 from disksla.kernel.procfs.iowait import HostWait

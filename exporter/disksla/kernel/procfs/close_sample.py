@@ -4,11 +4,11 @@ They are those of its own `stat` in sysfs (Documentation/ABI/stable/sysfs-block)
 same numbers as its line of /proc/diskstats.
 """
 
-from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Self
 
 import msgspec
 
+from disksla.base.counts import Summable
 from disksla.kernel.procfs.diskstats import LEAST_NEGATIVE
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -19,7 +19,7 @@ _FEWEST = 11
 """Numbers that every kernel has."""
 
 
-class CloseSample(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class CloseSample(Summable, frozen=True, array_like=True, gc=False):
     """The counters that a verdict needs, at one moment. Recordings have it as an array."""
 
     at_s: float
@@ -35,6 +35,10 @@ class CloseSample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """0 where the kernel does not count them (before Linux 5.5)."""
     flush_ms: _Count = 0
     """Time spent by all flushes."""
+
+    def __add__(self, other: Self) -> Self:
+        """Return the close sample of several paths of one disk, at the same moment, as its own."""
+        return msgspec.structs.replace(super().__add__(other), at_s=self.at_s)
 
 
 def parse_close_sample(at_s: float, stat: bytes, inflight: bytes | None = None) -> CloseSample:
@@ -61,22 +65,6 @@ def parse_close_sample(at_s: float, stat: bytes, inflight: bytes | None = None) 
         flushes=flushes,
         flush_ms=flush_ms,
     )
-
-
-def together(samples: Iterable[CloseSample]) -> CloseSample:
-    """Return the close samples of the paths of one disk, of the same moment, as its own."""
-    first, *others = samples
-    for other in others:
-        first = CloseSample(
-            first.at_s,
-            *(one + more for one, more in zip(_counts(first), _counts(other), strict=True)),
-        )
-    return first
-
-
-def _counts(sample: CloseSample) -> tuple[int, ...]:
-    _, *counts = msgspec.structs.astuple(sample)
-    return tuple(counts)
 
 
 def parse_inflight(inflight: bytes) -> tuple[int, int]:

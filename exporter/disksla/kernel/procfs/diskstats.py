@@ -7,12 +7,12 @@ lxcfs. Counters that the kernel does not print are None; fields after the 20th a
 """
 
 import re
-from collections.abc import Iterable
 from operator import lt
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Self
 
 import msgspec
 
+from disksla.base.counts import Summable
 from disksla.base.errors import DiskslaError
 
 SECTOR_BYTES = 512
@@ -61,13 +61,19 @@ CounterValues = tuple[int | None, ...]
 missing at the end, or None."""
 
 
-class DiskstatsLine(NamedTuple):
+class DiskstatsLine(Summable, frozen=True, gc=False):
     """The fields of a line after the device name."""
 
     reading: CounterValues
     inflight: int | None
     """Requests in flight: a level, not a counter. On some kernels (measured on 6.12 and 6.18, not
     on 6.1) the line of a whole disk leaves out requests sent to its partitions."""
+
+    def __add__(self, other: Self) -> Self:
+        """Return the counters of several paths of one disk as its own."""
+        pairs = zip(self.reading, other.reading, strict=False)
+        reading = tuple((one or 0) + (more or 0) for one, more in pairs)
+        return type(self)(reading, (self.inflight or 0) + (other.inflight or 0))
 
 
 class MalformedLineError(DiskslaError):
@@ -111,18 +117,6 @@ def parse_line(line: str) -> DiskstatsLine:
         )
     inflight = numbers.pop(_INFLIGHT_INDEX)
     return DiskstatsLine(tuple(numbers), inflight if inflight < LEAST_NEGATIVE else 0)
-
-
-def together(lines: Iterable[DiskstatsLine]) -> DiskstatsLine:
-    """Return the counters of several paths of one disk as its own."""
-    first, *others = lines
-    reading: CounterValues = first.reading
-    inflight = first.inflight or 0
-    for other in others:
-        pairs = zip(reading, other.reading, strict=False)
-        reading = tuple((one or 0) + (more or 0) for one, more in pairs)
-        inflight += other.inflight or 0
-    return DiskstatsLine(reading, inflight)
 
 
 def _not_counters(line: str) -> MalformedLineError:

@@ -6,12 +6,8 @@ import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from disksla.kernel.procfs.close_sample import (
-    CloseSample,
-    parse_close_sample,
-    parse_inflight,
-    together,
-)
+from disksla.base.counts import total
+from disksla.kernel.procfs.close_sample import CloseSample, parse_close_sample, parse_inflight
 from disksla.kernel.procfs.mountinfo_file import require_kernel_file
 
 _PAGE_BYTES = 65536
@@ -173,7 +169,7 @@ class StatFiles:
         for device, texts in self._texts.items():
             try:
                 samples[device] = tuple(
-                    together(parse_close_sample(at_s, text, in_flight) for text in of_paths)
+                    total(parse_close_sample(at_s, text, in_flight) for text in of_paths)
                     for at_s, of_paths, in_flight in texts
                 )
             except ValueError as error:

@@ -9,12 +9,14 @@ the time that requests waited at each.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-import msgspec
+from msgspec.structs import astuple
+
+from disksla.base.counts import Summable
 
 
-class HostWait(msgspec.Struct, frozen=True, gc=False):
+class HostWait(Summable, frozen=True, gc=False):
     """Seconds that the host waited for I/O, since boot or within a window.
 
     None where the kernel does not report them.
@@ -26,20 +28,12 @@ class HostWait(msgspec.Struct, frozen=True, gc=False):
 
     def since(self, before: "HostWait") -> "HostWait":
         """Return the increase since `before`, at least 0, because iowait may decrease."""
-        return self._combined(before, lambda now_s, before_s: max(0.0, now_s - before_s))
-
-    def plus(self, part: "HostWait") -> "HostWait":
-        """Return the sum; None where either is None."""
-        return self._combined(part, lambda total_s, part_s: total_s + part_s)
+        return self._each(lambda now_s, before_s: max(0.0, now_s - before_s), before)
 
     def where_known(self, host: "HostWait") -> "HostWait":
         """Return these seconds, with None where `host` has None."""
-        return self._combined(host, lambda total_s, _: total_s)
-
-    def times(self, share: float) -> "HostWait":
-        """Return a share of these seconds."""
-        shares = HostWait(share, share, share)
-        return self._combined(shares, lambda whole_s, part: whole_s * part)
+        pairs = zip(astuple(self), astuple(host), strict=True)
+        return HostWait(*(None if known_s is None else own_s for own_s, known_s in pairs))
 
     def shared(self, waited_s: Mapping[str, float]) -> dict[str, "HostWait"]:
         """Return the share of each device, in proportion to `waited_s`; equal shares if that is 0.
@@ -49,17 +43,8 @@ class HostWait(msgspec.Struct, frozen=True, gc=False):
         together_s = sum(waited_s.values())
         parts = {}
         for device, disk_s in waited_s.items():
-            parts[device] = self.times(disk_s / together_s if together_s else 1 / len(waited_s))
+            parts[device] = self * (disk_s / together_s if together_s else 1 / len(waited_s))
         return parts
-
-    def _combined(self, other: "HostWait", combine: Callable[[float, float], float]) -> "HostWait":
-        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
-        return HostWait(
-            *(
-                None if left is None or right is None else combine(left, right)
-                for left, right in pairs
-            )
-        )
 
 
 _TOTAL = re.compile(r"^(some|full) .*\btotal=(\d{1,20})$", re.MULTILINE)

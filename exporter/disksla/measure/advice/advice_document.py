@@ -1,7 +1,6 @@
 """JSON of `disksla advise`, in base units."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -76,11 +75,12 @@ def _loop_document(loop: ClosedLoop) -> dict[str, Any]:
         "served_iops": loop.served_iops,
         "request_s": loop.request_s,
         "service_s": loop.service_s or None,
-        "steps": list(_steps(loop)),
+        "steps": [
+            {
+                "iops": iops,
+                "served_iops": loop.served(iops)._asdict(),
+                "most_wait_s": loop.waits_s(iops),
+            }
+            for iops in loop.steps()
+        ],
     }
-
-
-def _steps(loop: ClosedLoop) -> Iterator[dict[str, Any]]:
-    for iops in loop.steps():
-        served = loop.served(iops)._asdict()
-        yield {"iops": iops, "served_iops": served, "most_wait_s": loop.waits_s(iops)}

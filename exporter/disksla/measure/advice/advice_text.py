@@ -1,10 +1,7 @@
-"""Text of `disksla advise`."""
+"""What `disksla advise` says, as a page."""
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
-from disksla.base.console import SafeConsole
 from disksla.base.units import (
     format_count,
     format_duration,
@@ -18,35 +15,28 @@ from disksla.measure.advice.search import Candidate, Outcome
 from disksla.measure.advice.simulation import ShareRange
 from disksla.promise.catalogue import UNKNOWN_TERMS
 from disksla.promise.configuration import CUSTOM_TERMS
+from disksla.tell.page import DataTable, Line, PagePart
 
+_NUMBERS = ("size", "disks", "IOPS", "throttled", "a request waits", "per month")
 _TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
 
 
-def print_advice(advice: Advice) -> None:
-    """Print a table of all disks that were tried, and what is enough in sentences."""
-    console = SafeConsole()
-    for part in _parts(advice):
-        console.print(part)
-        console.print()
-    for sentence in _sentences(advice):
-        console.print(sentence)
-
-
-def _parts(advice: Advice) -> Iterator[str | Table]:
-    """Yield what stands before the sentences."""
+def advice_page(advice: Advice) -> Iterator[PagePart]:
+    """Yield a table of all disks that were tried, and what is enough in sentences."""
     demand = advice.needs.demand
-    yield (
+    yield Line(
         f"{', '.join(advice.devices)}, {_named(advice.present.candidate)}:"
         f" {format_duration(demand.seconds)} recorded, throttled for"
         f" {format_percent(demand.throttled_share)} of the time"
     )
     if demand.loop is not None:
-        yield _loop_sentence(demand.loop)
+        yield Line(_loop_sentence(demand.loop))
         yield _steps_table(demand.loop)
     if advice.outcomes or demand.loop is None:
         yield _table(advice)
     if demand.loop is None:
         yield from map(_machine_table, advice.machine)
+    yield from map(Line, _sentences(advice))
 
 
 def _sentences(advice: Advice) -> Iterator[str]:
@@ -103,19 +93,20 @@ def _loop_sentence(loop: ClosedLoop) -> str:
     )
 
 
-def _steps_table(loop: ClosedLoop) -> Table:
+def _steps_table(loop: ClosedLoop) -> DataTable:
     """Return what each doubling of the limit changes."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("limit, IOPS", "served per second", "a request waits"):
-        table.add_column(name, justify="right", no_wrap=True)
+    columns = ("limit, IOPS", "served per second", "a request waits")
+    rows = []
     for number, iops in enumerate(loop.steps()):
         least, most = map(format_count, loop.served(iops))
-        table.add_row(
-            format_count(iops) + ("" if number else " (now)"),
-            least if least == most else f"{least} to {most}",
-            _waits_text(loop, iops),
+        rows.append(
+            (
+                format_count(iops) + ("" if number else " (now)"),
+                least if least == most else f"{least} to {most}",
+                _waits_text(loop, iops),
+            )
         )
-    return table
+    return DataTable(columns, rows, columns)
 
 
 def _waits_text(loop: ClosedLoop, iops: float) -> str:
@@ -222,50 +213,43 @@ def _price(advice: Advice, outcome: Outcome) -> str:
     )
 
 
-def _table(advice: Advice) -> Table:
+def _table(advice: Advice) -> DataTable:
     """Return a table of the present disk and of the others, by type."""
     loop = advice.needs.demand.loop
     last = ("throttled", "answer") if loop is None else ("a request waits",)
-    table = _empty_table("type", "size", "bought", *last)
-    if advice.prices is not None:
-        table.add_column("per month", justify="right")
+    price = ("per month",) if advice.prices is not None else ()
+    rows = []
     for outcome in (advice.present, *advice.outcomes):
         candidate = outcome.candidate
         name = candidate.terms.partition(".")[2] or _TITLES.get(candidate.terms, candidate.terms)
         cells = _outcome_cells(outcome)
         if loop is not None:
             cells = cells[0], _waits_text(loop, outcome.performance_iops)
-        table.add_row(
-            f"{name} (now)" if outcome is advice.present else name,
-            format_size(candidate.size_bytes),
-            _bought(candidate),
-            *cells,
-            *([_price(advice, outcome)] if advice.prices is not None else []),
+        rows.append(
+            (
+                f"{name} (now)" if outcome is advice.present else name,
+                format_size(candidate.size_bytes),
+                _bought(candidate),
+                *cells,
+                *([_price(advice, outcome)] if price else []),
+            )
         )
-    return table
+    return DataTable(("type", "size", "bought", "IOPS", *last, *price), rows, _NUMBERS)
 
 
-def _machine_table(advice: MachineAdvice) -> Table:
-    table = _empty_table("machine", "disks", "limit over", "throttled", "answer")
-    for outcome in advice.outcomes:
-        machine = outcome.machine or "this machine"
-        cells = _outcome_cells(outcome)
-        table.add_row(machine, str(len(advice.devices)), advice.shared.title, *cells)
-    return table
+def _machine_table(advice: MachineAdvice) -> DataTable:
+    rows = [
+        (
+            outcome.machine or "this machine",
+            str(len(advice.devices)),
+            advice.shared.title,
+            *_outcome_cells(outcome),
+        )
+        for outcome in advice.outcomes
+    ]
+    columns = ("machine", "disks", "limit over", "IOPS", "throttled", "answer")
+    return DataTable(columns, rows, _NUMBERS)
 
 
 def _outcome_cells(outcome: Outcome | MachineOutcome) -> tuple[str, ...]:
     return format_count(outcome.performance_iops), _share_text(outcome.share), outcome.answer
-
-
-def _empty_table(*names: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    first, second, third, *last = names
-    table.add_column(first, overflow="fold")
-    table.add_column(second, justify="right", no_wrap=True)
-    table.add_column(third)
-    table.add_column("IOPS", justify="right", no_wrap=True)
-    for name in last:
-        is_word = name == "answer"
-        table.add_column(name, justify="left" if is_word else "right", no_wrap=is_word)
-    return table

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
+from disksla.base.counts import total
 from disksla.measure.advice.closed_loop import (
     ClosedLoop,
     closed_loop_of,
@@ -102,10 +103,7 @@ class Demand(NamedTuple):
     @property
     def work(self) -> Work:
         """All that was asked for, with the most data writes."""
-        whole = NOTHING
-        for window in self.windows:
-            whole = whole.plus(window.most)
-        return whole
+        return total((window.most for window in self.windows), NOTHING)
 
 
 def served_of(records: Iterable[WindowRecord]) -> list[Served]:
@@ -209,7 +207,7 @@ def _most_requests(record: WindowRecord, requests: int) -> float:
 def _beside(windows: Sequence[Served]) -> Served:
     least = most = NOTHING
     for window in windows:
-        least, most = least.plus(window.least), most.plus(window.most)
+        least, most = least + window.least, most + window.most
     return Served(
         end_s=windows[0].end_s,
         seconds=max(window.seconds for window in windows),
@@ -239,8 +237,8 @@ def _arrivals(windows: Sequence[Served]) -> Iterator[tuple[Work, Work]]:
             source = windows[at]
             part = min(missing, source.requests - taken)
             if source.requests:
-                least = least.plus(source.least, part / source.requests)
-                most = most.plus(source.most, part / source.requests)
+                least += source.least * (part / source.requests)
+                most += source.most * (part / source.requests)
             missing, taken = missing - part, taken + part
             if taken >= source.requests:
                 at, taken = at + 1, 0.0
@@ -272,7 +270,7 @@ def _merged(windows: Sequence[DemandWindow]) -> DemandWindow:
         return windows[0]
     least = most = NOTHING
     for window in windows:
-        least, most = least.plus(window.least), most.plus(window.most)
+        least, most = least + window.least, most + window.most
     return DemandWindow(
         seconds=sum(window.seconds for window in windows),
         least=least,

@@ -142,8 +142,8 @@ def _beside(steps: Sequence[_Served]) -> _Served:
     least = most = NOTHING
     peak: Work | None = NOTHING
     for step in steps:
-        least, most = least.plus(step.least), most.plus(step.most)
-        peak = None if peak is None or step.peak is None else peak.plus(step.peak)
+        least, most = least + step.least, most + step.most
+        peak = None if peak is None or step.peak is None else peak + step.peak
     return _Served(
         seconds=steps[0].seconds,
         least=least,
@@ -163,8 +163,8 @@ def _windows(step: _Served) -> Iterator[DemandWindow]:
         share = step.limited_s / step.seconds
         yield DemandWindow(
             step.limited_s,
-            NOTHING.plus(least, share),
-            NOTHING.plus(most, share),
+            least * share,
+            most * share,
             step.throttled_s,
             is_limited=True,
             requests=requests * share,
@@ -176,7 +176,7 @@ def _windows(step: _Served) -> Iterator[DemandWindow]:
         busy_s = _busy_s(most, step.peak, rest_s)
         yield DemandWindow(
             rest_s,
-            NOTHING.plus(least, share),
+            least * share,
             most,
             0.0,
             is_limited=False,
@@ -196,7 +196,12 @@ def _busy_s(work: Work, peak: Work | None, longest_s: float) -> float:
     requests = work.reads + work.writes
     needed_s = [
         amount / (rate + amount / requests / _WINDOW_S)
-        for amount, rate in zip(work, peak, strict=True)
+        for amount, rate in (
+            (work.reads, peak.reads),
+            (work.writes, peak.writes),
+            (work.read_bytes, peak.read_bytes),
+            (work.written_bytes, peak.written_bytes),
+        )
         if amount
     ]
     return min(max([_WINDOW_S, *needed_s]), longest_s)

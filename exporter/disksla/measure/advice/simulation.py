@@ -160,8 +160,13 @@ def _costs_s(works: Iterable[Work], factors: Iterable[float], charge: Charge) ->
     _, read_s, write_s, read_byte_s, written_byte_s = msgspec.structs.astuple(charge)
     return [
         factor
-        * (read_s * reads + write_s * writes + read_byte_s * read + written_byte_s * written)
-        for (reads, writes, read, written), factor in zip(works, factors, strict=True)
+        * (
+            read_s * work.reads
+            + write_s * work.writes
+            + read_byte_s * work.read_bytes
+            + written_byte_s * work.written_bytes
+        )
+        for work, factor in zip(works, factors, strict=True)
     ]
 
 

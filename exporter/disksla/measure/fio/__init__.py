@@ -12,7 +12,6 @@ from disksla.measure.fio.raw_device_rules import writable_region
 from disksla.measure.fio.result import (
     NOTHING,
     DirectionResult,
-    FailureReason,
     FioError,
     FioResult,
     add_up,

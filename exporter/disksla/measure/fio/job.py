@@ -85,7 +85,7 @@ def fio_arguments(job: FioJob) -> tuple[str, ...]:
         # Worker processes call setsid(), so killing fio's process group would not end them.
         "--thread",
         "--group_reporting",
-        *_rate(job),
+        *([f"--rate_iops={_rates(job, job.rate_iops)}"] if job.rate_iops is not None else []),
         "--time_based",
         f"--runtime={_milliseconds(job.runtime_s, 'runtime')}ms",
         *([f"--ramp_time={_milliseconds(job.ramp_s, 'ramp')}ms"] if job.ramp_s else []),
@@ -144,13 +144,7 @@ def _region(job: FioJob) -> list[str]:
     return [*options, f"--size={span_bytes}"]
 
 
-def _rate(job: FioJob) -> list[str]:
-    if job.rate_iops is None:
-        return []
-    return [f"--rate_iops={','.join(map(str, _rates(job, job.rate_iops)))}"]
-
-
-def _rates(job: FioJob, rate_iops: float) -> list[int]:
+def _rates(job: FioJob, rate_iops: float) -> str:
     """Return the rate as fio expects it: whole IOPS of one worker, for each direction."""
     shares = [1.0]
     if job.pattern in _MIXED_PATTERNS:
@@ -163,7 +157,7 @@ def _rates(job: FioJob, rate_iops: float) -> list[int]:
             f"invalid rate for fio: found {rate_iops:g} IOPS for {job.workers * len(shares)}"
             " workers and directions; expected at least 1 IOPS for each"
         )
-    return rates
+    return ",".join(map(str, rates))
 
 
 def _positive(value: int, what: str) -> int:

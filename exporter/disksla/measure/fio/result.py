@@ -7,17 +7,14 @@ import errno
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from disksla.base.errors import DiskslaError
 from disksla.base.histogram import LatencyBin
 from disksla.measure.fio.job import SECTOR_BYTES
-
-FailureReason = Literal[
-    "timeout", "unplugged", "no_space", "read_only", "permission", "bad_output", "stopped", "error"
-]
+from disksla.state.pipeline import FioFailure
 
 MIN_VERSION = (3, 1)
 """The first version that reports latency bins in nanoseconds; no distribution has an older one."""
@@ -98,10 +95,10 @@ class FioResult(msgspec.Struct, frozen=True):
 class FioError(DiskslaError):
     """A run without a result: the message describes what happened, `reason` classifies it."""
 
-    def __init__(self, reason: FailureReason, message: str) -> None:
+    def __init__(self, reason: FioFailure, message: str) -> None:
         """Set the reason, which is the label of a metric, and the message."""
         super().__init__(message)
-        self.reason: FailureReason = reason
+        self.reason: FioFailure = reason
 
 
 def parse_fio_version(text: str) -> tuple[int, int]:
@@ -187,7 +184,7 @@ def parse_fio(text: str) -> FioResult:
     )
 
 
-def reason_of(error: int) -> FailureReason:
+def reason_of(error: int) -> FioFailure:
     """Classify an error number of the kernel; EIO is `error`, whatever caused it."""
     match error:
         case errno.ENODEV | errno.ENXIO:

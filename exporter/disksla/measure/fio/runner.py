@@ -18,14 +18,9 @@ from disksla.measure.fio.process import (
     ProcessStartError,
     run_process,
 )
-from disksla.measure.fio.result import (
-    FailureReason,
-    FioError,
-    FioResult,
-    parse_fio,
-    parse_fio_version,
-)
+from disksla.measure.fio.result import FioError, FioResult, parse_fio, parse_fio_version
 from disksla.measure.fio.sandbox import ProcessLimits
+from disksla.state.pipeline import FioFailure
 
 _VERSION_LIMIT_S = 10.0
 _MEMORY_BYTES = 2 * 1024**3
@@ -172,7 +167,7 @@ def _read(path: Path) -> str | None:
 
 def _result(ended: ProcessResult, limit_s: float) -> FioResult:
     """Return the result that was printed. Raise FioError if there is none."""
-    reasons: dict[str, FailureReason] = {
+    reasons: dict[str, FioFailure] = {
         "timed_out": "timeout",
         "stopped": "stopped",
         "output_limit": "bad_output",

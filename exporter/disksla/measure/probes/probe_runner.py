@@ -15,14 +15,7 @@ from disksla.base.operating_system.lock import measurement_lock
 from disksla.base.operating_system.roots import Roots
 from disksla.kernel.disks import Disk
 from disksla.kernel.procfs import Mount, parse_mountinfo
-from disksla.measure.fio import (
-    FailureReason,
-    FioError,
-    FioJob,
-    ScratchFileError,
-    check_mount,
-    mounts_for_files,
-)
+from disksla.measure.fio import FioError, FioJob, ScratchFileError, check_mount, mounts_for_files
 from disksla.measure.fio.runner import Fio
 from disksla.measure.fio.scratch_file import remove_leftovers, scratch_file
 from disksla.measure.probes.probe_plan import (
@@ -31,9 +24,9 @@ from disksla.measure.probes.probe_plan import (
     measured_result,
     skipped_result,
 )
-from disksla.state.pipeline import ProbeFailure, ProbeResult, Skip
+from disksla.state.pipeline import FioFailure, ProbeFailure, ProbeResult, Skip
 
-_FIO_REASONS: tuple[FailureReason, ...] = get_args(FailureReason)
+_FIO_REASONS: tuple[FioFailure, ...] = get_args(FioFailure)
 
 
 class ProbeContext(msgspec.Struct, frozen=True):

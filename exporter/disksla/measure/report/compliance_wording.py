@@ -1,4 +1,4 @@
-"""Wording that text and page share."""
+"""Wording of the report."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -47,7 +47,7 @@ _COUNTING = (
 )
 NOTES = (_RULE, _COUNTING)
 _EMPTY_S = 1e-3
-_Span = TypeVar("_Span", Incident, ThrottledSpan)
+_Span = TypeVar("_Span", Incident, ThrottledSpan, Gap)
 
 
 def period_of(report: Report) -> Period:
@@ -86,6 +86,12 @@ def seconds_text(seconds: float) -> str:
         return f"{minutes} min {rest_s:02} s"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{hours} h {minutes:02} min"
+
+
+def clock_text(seconds: float) -> str:
+    """Return seconds as hours, minutes and seconds: '26:05:10'."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
 def share_text(ratio: float | None) -> str:
@@ -238,7 +244,7 @@ def consumers_text(consumers: Iterable[ConsumerEvidence]) -> str:
         named = [f"{100 * share:.0f} % {consumer}" for share, consumer in ordered if share]
         if named:
             parts.append(f"by {unit} {', '.join(named)}")
-    return f"used while throttled or busy: {'; '.join(parts)}"
+    return f"while throttled or busy: {'; '.join(parts)}"
 
 
 def slow_text(totals: PeriodTotals) -> str:
@@ -271,12 +277,6 @@ def gap_text(gap: Gap, period: Period) -> str:
     )
 
 
-def sampling_gaps_text(disk: DiskReport) -> str:
-    """Return the gaps that the daemon counted; '' if there are none."""
-    counts = ", ".join(f"{count} {reason}" for reason, count in disk.sampling_gaps.items())
-    return f"gaps that the daemon counted on this host: {counts}" if counts else ""
-
-
 def incident_times(incident: Incident, period: Period) -> str:
     """Return start and end; the date of the end only if it is another one."""
     start, end = (
@@ -307,15 +307,14 @@ def verification_text(verification: Verification, period: Period) -> str:
     failed = [each for each in verification.tests if each.passed is False]
     judged = [each for each in verification.tests if each.passed is not None]
     passed = len(judged) - len(failed)
-    worse = ", ".join(_failed_test(each.test, each.ratio) for each in failed)
+    worse = ", ".join(
+        each.test if each.ratio is None else f"{each.test} ({each.ratio:.0%} of the promise)"
+        for each in failed
+    )
     return (
         f"{period.text(verification.timestamp_s)}: {passed} of {len(judged)} tests passed"
         f"{f'; failed: {worse}' if worse else ''}"
     )
-
-
-def _failed_test(test: str, ratio: float | None) -> str:
-    return test if ratio is None else f"{test} ({ratio:.0%} of the promise)"
 
 
 def credits_text(level: CreditsEvidence, period: Period) -> str:
@@ -339,9 +338,9 @@ def _allowance_text(allowance: Allowance) -> str:
     share = f"{100 * allowance.promised_time_share:.6g} %"
     outcome = "exceeded" if allowance.is_exceeded else "not exceeded"
     return (
-        f"the provider states the rates for {share} of the time: it allows"
+        f"The provider states the rates for {share} of the time: it allows"
         f" {seconds_text(allowance.allowed_s)} of the period below them; found"
-        f" {seconds_text(allowance.noncompliant_s)}: {outcome}"
+        f" {seconds_text(allowance.noncompliant_s)}: {outcome}."
     )
 
 
@@ -350,9 +349,9 @@ def uptime_text(uptime: Uptime) -> Iterator[str]:
     yield f"{uptime.title}, {uptime.url} ({uptime.date}). {uptime.says}"
     if uptime.stalled_s is not None:
         yield (
-            f"with stalled time as downtime: {seconds_text(uptime.stalled_s)} stalled, uptime"
+            f"With stalled time as downtime: {seconds_text(uptime.stalled_s)} stalled, uptime"
             f" {share_text(uptime.uptime_ratio)} (objective {share_text(uptime.objective_ratio)});"
-            f" {_credit(uptime)}"
+            f" {_credit(uptime)}."
         )
 
 
@@ -371,9 +370,9 @@ def agreement_texts(disk: DiskReport) -> Iterator[str]:
     if disk.uptime is not None:
         yield from uptime_text(disk.uptime)
     if disk.allowance is None:
-        yield "the catalogue has no share of the time for which the provider states these rates"
+        yield ("The catalogue has no share of the time for which the provider states these rates.")
     if disk.uptime is None:
-        yield "no service level agreement of this provider about disks is known"
+        yield "No service level agreement of this provider about disks is known."
 
 
 def largest(spans: Iterable[_Span], seconds: Callable[[_Span], float], most: int) -> list[_Span]:

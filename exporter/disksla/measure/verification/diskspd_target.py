@@ -40,6 +40,42 @@ def directions(load: Measurement) -> tuple[str, ...]:
     return ("Write",) if load.pattern in {"write", "randwrite"} else ("Read",)
 
 
+def load_of(  # noqa: PLR0913 -- what a target says, most of it by name
+    threads: float,
+    depth: float,
+    request_bytes: float,
+    limit: tuple[float, str | None] | None,
+    paths: Iterable[str],
+    *,
+    write_percent: int,
+    is_random: bool,
+    is_direct: bool,
+    is_paced: bool,
+) -> Measurement:
+    """Return a load without results. Raise ValueError if it has no requests.
+
+    `limit` is that of each thread, in IOPS or in bytes per ms.
+    """
+    numbers = {"threads": threads, "requests in flight": depth, "bytes in a block": request_bytes}
+    if zero := [name for name, number in numbers.items() if not round(number)]:
+        raise ValueError(f"found 0 {zero[0]}; expected 1 or more")
+    rate = 0.0
+    if limit is not None:
+        factor = 1 if limit[1] == "IOPS" else _MS_PER_S / request_bytes
+        rate = limit[0] * factor * round(threads)
+    return Measurement(
+        name="",
+        tool="DiskSpd",
+        pattern=_PATTERNS.get((is_random, write_percent), "randrw" if is_random else "rw"),
+        request_bytes=round(request_bytes),
+        inflight=round(threads) * round(depth),
+        rate_iops=rate or None,
+        is_direct=is_direct,
+        targets=_places_of(paths),
+        is_paced=is_paced,
+    )
+
+
 def sum_of(number: int, targets: list[Measurement], pool: Pool) -> Measurement:
     """Add up the requests in flight and the rates of targets with the same kind of request."""
     kinds = {(each.pattern, each.request_bytes, each.is_direct) for each in targets}
@@ -55,29 +91,10 @@ def sum_of(number: int, targets: list[Measurement], pool: Pool) -> Measurement:
     )
 
 
-def places_of(paths: Iterable[str]) -> tuple[str, ...]:
+def _places_of(paths: Iterable[str]) -> tuple[str, ...]:
     """Return the drives, volumes and shares of paths, as far as they say them."""
     found = {windows_place(path.removeprefix("'")) for path in paths}
     return tuple(sorted(place for place in found if place is not None))
-
-
-def pattern_of(write_percent: int, *, is_random: bool) -> Pattern:
-    """Return the pattern of requests of which a share are writes."""
-    return _PATTERNS.get((is_random, write_percent), "randrw" if is_random else "rw")
-
-
-def rate_iops(limit: float, unit: str | None, request_bytes: int, threads: int) -> float | None:
-    """Return the rate of all threads; DiskSpd limits each one, in IOPS or bytes per ms."""
-    of_thread = limit if unit == "IOPS" else limit * _MS_PER_S / request_bytes
-    return of_thread * threads or None
-
-
-def positive(name: str, number: float) -> int:
-    """Return a whole number. Raise ValueError if it is 0."""
-    whole = round(number)
-    if not whole:
-        raise ValueError(f"{name} is 0")
-    return whole
 
 
 def quantity(text: str) -> float:
@@ -117,28 +134,22 @@ def command_target(command: str) -> Measurement:
         raise ValueError("found neither input parameters nor a command line with its targets")
     if any(option.startswith("rs") for option in options):
         raise ValueError("found random and sequential requests at the same time")
-    request_bytes = positive("-b", _command_size(options))
-    depth = positive("-o", _count(options, "o", _DEFAULT_DEPTH))
-    fixed = _count(options, "F", 0)
-    threads = fixed or positive("-t", _count(options, "t", 1))
-    streams = threads * len(targets)
-    of_thread = _count(options, "O", 0)
-    inflight = fixed * of_thread if fixed and of_thread else streams * depth
     limit = _value(options, "g", r"(\d{1,12})(i?)")
-    is_random = any(re.match(r"r\d*[KMGTb]?$", option) for option in options)
-    return Measurement(
-        name="",
-        tool="DiskSpd",
-        pattern=pattern_of(_count(options, "w", 0), is_random=is_random),
-        request_bytes=request_bytes,
+    fixed = _count(options, "F", 0)
+    streams = (fixed or _count(options, "t", 1)) * len(targets)
+    load = load_of(
+        streams,
+        _count(options, "o", _DEFAULT_DEPTH),
+        _command_size(options),
+        None if limit is None else (float(limit[1]), "IOPS" if limit[2] else None),
+        targets,
+        write_percent=_count(options, "w", 0),
+        is_random=any(re.match(r"r\d*[KMGTb]?$", option) for option in options),
         is_direct=_is_direct_command(options),
-        inflight=inflight,
-        rate_iops=None
-        if limit is None
-        else rate_iops(float(limit[1]), "IOPS" if limit[2] else None, request_bytes, streams),
-        targets=places_of(targets),
         is_paced=_count(options, "j", 0) > 0,
     )
+    pooled = fixed * _count(options, "O", 0)
+    return msgspec.structs.replace(load, inflight=pooled or load.inflight)
 
 
 def _command_size(options: Sequence[str]) -> int:

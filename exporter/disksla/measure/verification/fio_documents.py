@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from disksla.base.errors import DiskslaError
-from disksla.measure.verification.fio_options import Options, as_options, merged, with_device
+from disksla.measure.verification.fio_options import Options, merged, with_device
 from disksla.measure.verification.places import UsedDisk
 
 _START = re.compile(r'^[ \t]*\{(?=\s*["}])', re.MULTILINE)
@@ -96,7 +96,7 @@ def jobs_of(document: FioDocument) -> list[Job]:
     """Return each job of a document. Raise DiskslaError if an entry is not that of a job."""
     jobs: list[Job] = []
     for entry, found in zip(document.entries, _identities(document), strict=True):
-        options = merged(as_options(document.global_options), as_options(found.own_options))
+        options = merged(document.global_options, found.own_options)
         options = with_device(options, found.jobname)
         job = Job(found.jobname, found.groupid, options, found.hostname, [entry])
         if jobs and msgspec.structs.replace(jobs[-1], entries=[entry]) == job:

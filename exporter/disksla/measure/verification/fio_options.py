@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from disksla.base.errors import DiskslaError
 from disksla.measure.fio import Pattern
+from disksla.measure.verification.measurement import Measurement
 from disksla.measure.verification.places import is_device, places_of
 
 Options = dict[str, str]
@@ -25,6 +26,7 @@ _ENGINES = _SYNCHRONOUS | {
 """Engines that use a disk through the kernel of this machine."""
 _DEFAULT_ENGINE = "psync"
 _PAUSES = ("thinktime", "read_iolog")
+"""Between requests, or as long as those of a log."""
 _WAITS = (
     *("fsync", "fdatasync", "sync", "iodepth_low"),
     *("iodepth_batch_complete", "iodepth_batch_complete_min"),
@@ -34,10 +36,11 @@ _TIMES_S = {"d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6}
 OFF = {"0", "false", "none"}
 
 
-def merged(everywhere: Options, own: Options) -> Options:
-    """Return the options of a job and its defaults; each `filename` adds files."""
-    names = [each["filename"] for each in (everywhere, own) if each.get("filename")]
-    return everywhere | own | ({"filename": ":".join(names)} if names else {})
+def merged(everywhere: dict[str, Any], own: dict[str, Any]) -> Options:
+    """Return the options of a job and its defaults as text; each `filename` adds files."""
+    names = [str(each["filename"]) for each in (everywhere, own) if each.get("filename")]
+    options = {name: str(value) for name, value in (everywhere | own).items()}
+    return options | ({"filename": ":".join(names)} if names else {})
 
 
 def with_device(options: Options, name: str) -> Options:
@@ -106,18 +109,32 @@ def is_direct(options: Options) -> bool | None:
     return options["direct"] not in OFF if "direct" in options else None
 
 
-def is_paced(options: Options) -> bool:
-    """Return whether a job pauses between requests, or sends them at the times of a log."""
-    return any(options.get(name, "0") not in OFF for name in _PAUSES)
+def load_of(
+    options: Options, name: str, tool: str, pattern: Pattern, request_bytes: int, clones: int = 1
+) -> Measurement:
+    """Return the load that a job and its clones ask for, without what came of it."""
+    rate = _rate_iops(options, pattern, request_bytes)
+    return Measurement(
+        name=name,
+        tool=tool,
+        pattern=pattern,
+        request_bytes=request_bytes,
+        inflight=clones * queue_depth(options),
+        rate_iops=None if rate is None else rate * clones,
+        is_direct=is_direct(options),
+        waits=waits_in(options),
+        is_paced=any(options.get(pause, "0") not in OFF for pause in _PAUSES),
+    )
 
 
-def rate_iops(options: Options, direction: str | None, request_bytes: int) -> float | None:
+def _rate_iops(options: Options, pattern: Pattern, request_bytes: int) -> float | None:
     """Return the requested rate of one job, of both directions of a mix; None for no limit."""
-    directions = ("read", "write") if direction is None else (direction,)
+    direction = pattern.removeprefix("rand")
     for name, unit in (("rate_iops", 1), ("rate", request_bytes)):
-        parts = [part(options.get(name, ""), each) for each in directions]
-        if all(text not in {"", "0"} for text in parts):
-            return float(sum(size(options, text) for text in parts)) / unit
+        read, _, write = options.get(name, "").partition(",")
+        rates = {"read": (read,), "write": (write or read,)}.get(direction, (read, write or read))
+        if all(text not in {"", "0"} for text in rates):
+            return sum(size(options, text) for text in rates) / unit
     return None
 
 
@@ -149,20 +166,9 @@ def size(options: Options, text: str) -> int:
     return int(found[1]) * factor
 
 
-def part(text: str, direction: str) -> str:
-    """Return the part of `100,50` for reads or writes; a single number is for both."""
-    parts = text.split(",")
-    return parts[1] if direction == "write" and len(parts) > 1 and parts[1] else parts[0]
-
-
 def first(text: str) -> str:
     """Return the text before a comma or colon, as in bs=4k,4k and rw=randread:8."""
     return re.split("[,:]", text.strip())[0]
-
-
-def as_options(values: dict[str, Any]) -> Options:
-    """Return options of which another program wrote some values as numbers."""
-    return {name: str(value) for name, value in values.items()}
 
 
 _SPACED = r"(direct|buffered|rate_iops|filename)[= ]"
@@ -192,7 +198,9 @@ def _values(lines: Sequence[str]) -> dict[str, dict[str, None]]:
     values: dict[str, dict[str, None]] = {}
     for line in lines:
         for either, other, value in _OPTION.findall(line):
-            values.setdefault(either or other, {})[value] = None
+            name = either or other
+            if not name.startswith("rate") or value[0].isdecimal():  # the word of another program
+                values.setdefault(name, {})[value] = None
     return values
 
 

@@ -19,11 +19,8 @@ from disksla.measure.verification.diskspd_target import (
     command_target,
     directions,
     field,
-    pattern_of,
-    places_of,
-    positive,
+    load_of,
     quantity,
-    rate_iops,
     size_of,
     sum_of,
 )
@@ -169,24 +166,17 @@ def _optional(element: ET.Element, name: str) -> int:
 def _xml_target(target: ET.Element, pool: Pool) -> Measurement:
     if target.find("RandomRatio") is not None:
         raise ValueError("found random and sequential requests at the same time")
-    request_bytes = positive("BlockSize", _number(target, "BlockSize"))
-    threads = pool.threads or positive("ThreadsPerFile", _number(target, "ThreadsPerFile"))
-    depth = pool.depth or positive("RequestCount", _number(target, "RequestCount"))
     limit = target.find("Throughput")
-    return Measurement(
-        name="",
-        tool="DiskSpd",
-        pattern=pattern_of(
-            round(_number(target, "WriteRatio")), is_random=target.find("Random") is not None
-        ),
-        request_bytes=request_bytes,
+    return load_of(
+        pool.threads or _number(target, "ThreadsPerFile"),
+        pool.depth or _number(target, "RequestCount"),
+        _number(target, "BlockSize"),
+        None if limit is None else (quantity(limit.text or ""), limit.get("unit")),
+        [target.findtext("Path", "")],
+        write_percent=round(_number(target, "WriteRatio")),
+        is_random=target.find("Random") is not None,
         is_direct=any(target.findtext(each) == "true" for each in _DIRECT_XML)
         and target.findtext("MemoryMappedIo") != "true",
-        inflight=threads * depth,
-        rate_iops=None
-        if limit is None
-        else rate_iops(quantity(limit.text or ""), limit.get("unit"), request_bytes, threads),
-        targets=places_of([target.findtext("Path", "")]),
         is_paced=_optional(target, "ThinkTime") > 0,
     )
 
@@ -194,25 +184,18 @@ def _xml_target(target: ET.Element, pool: Pool) -> Measurement:
 def _text_target(target: str, pool: Pool) -> Measurement:
     lines = [line.strip() for line in target.splitlines()]
     text = "\n".join(lines)
-    request_bytes = positive("block size", size_of(field(r"^block size: (\w+)$", text)))
-    threads = pool.threads or positive(
-        "threads per file", int(field(r"^threads per file: (\d{1,9})$", text))
-    )
-    depth = pool.depth or int(field(rf"^{_OUTSTANDING}$", text))
     order = field(r"^using (random|sequential|interlocked sequential) I/O", text)
     limit = re.search(r"^throughput rate-limited to (\d{1,12}) (IOPS|B/ms)$", text, re.MULTILINE)
-    return Measurement(
-        name="",
-        tool="DiskSpd",
-        pattern=pattern_of(_write_percent(text), is_random=order == "random"),
-        request_bytes=request_bytes,
+    return load_of(
+        pool.threads or int(field(r"^threads per file: (\d{1,9})$", text)),
+        pool.depth or int(field(rf"^{_OUTSTANDING}$", text)),
+        size_of(field(r"^block size: (\w+)$", text)),
+        None if limit is None else (float(limit[1]), limit[2]),
+        [target],
+        write_percent=_write_percent(text),
+        is_random=order == "random",
         is_direct=any(line in _DIRECT_TEXT for line in lines)
         and "memory mapped I/O enabled" not in text,
-        inflight=threads * positive("outstanding I/O operations", depth),
-        rate_iops=None
-        if limit is None
-        else rate_iops(float(limit[1]), limit[2], request_bytes, threads),
-        targets=places_of([target]),
         is_paced=re.search(r"^think time: 0*[1-9]", text, re.MULTILINE) is not None,
     )
 

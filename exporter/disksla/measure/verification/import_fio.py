@@ -29,14 +29,10 @@ from disksla.measure.verification.fio_documents import (
 from disksla.measure.verification.fio_options import (
     OFF,
     count,
-    is_direct,
-    is_paced,
+    load_of,
     pattern_of,
     places,
-    queue_depth,
-    rate_iops,
     seconds_of,
-    waits_in,
 )
 from disksla.measure.verification.measurement import (
     SHOWN_SHARES,
@@ -162,29 +158,16 @@ def _measurement(version: str, name: str, job: Job) -> Measurement:
     used = [name for name, each in (("read", read), ("write", write)) if each.requests]
     if len(used) > 1:  # a mix, or the sum of a group, with the options of its last job
         pattern = "randrw" if pattern.startswith("rand") else "rw"
-    direction = used[0] if len(used) == 1 and pattern not in {"rw", "randrw"} else None
-    if direction is not None and direction not in pattern:
-        raise DiskslaError(_SUMS_JOBS)
-    request_bytes = _request_bytes(read, write)
-    rate = rate_iops(options, direction, request_bytes)
-    measured = add_up((read, write))
-    load = Measurement(
-        name=name,
-        tool=result.version,
-        pattern=pattern,
-        request_bytes=request_bytes,
-        inflight=workers * queue_depth(options),
-        read=read,
-        write=write,
-        percentiles=()
-        if direction is None
-        else percentiles_of(measured.bins) or _percentiles(job.entries, direction),
-        rate_iops=None if rate is None else rate * workers,
-        is_direct=is_direct(options) or False,
-        waits=waits_in(options),
-        is_paced=is_paced(options),
+    percentiles: tuple[Percentile, ...] = ()
+    if len(used) == 1 and pattern not in {"rw", "randrw"}:
+        bins = add_up((read, write)).bins
+        percentiles = percentiles_of(bins) or _percentiles(job.entries, used[0])
+    load = load_of(options, name, result.version, pattern, _request_bytes(read, write), workers)
+    load = msgspec.structs.replace(
+        load, read=read, write=write, percentiles=percentiles, is_direct=load.is_direct or False
     )
-    if _sums_several_jobs(job, load, workers):
+    is_other = pattern not in {"rw", "randrw"} and not set(used) <= {pattern.removeprefix("rand")}
+    if is_other or _sums_several_jobs(job, load, workers):
         raise DiskslaError(_SUMS_JOBS)
     return load
 

@@ -5,7 +5,6 @@ for what it means. Versions 2 and 3 differ: `read : io=1MB, ... runt= 42234msec`
 `read: IOPS=10, BW=1MiB/s (1MB/s)(1MiB/42234msec)`.
 """
 
-import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -14,21 +13,16 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.base.errors import DiskslaError
-from disksla.measure.fio import Pattern, add_up
+from disksla.measure.fio import add_up
 from disksla.measure.verification.fio_options import (
     OFF,
     Options,
-    engine_of,
     is_command,
-    is_direct,
-    is_paced,
+    load_of,
     options_in,
     options_of_run,
     pattern_of,
     places,
-    queue_depth,
-    rate_iops,
-    waits_in,
     with_device,
 )
 from disksla.measure.verification.fio_text_result import (
@@ -42,6 +36,7 @@ from disksla.measure.verification.fio_text_result import (
 )
 from disksla.measure.verification.measurement import (
     Measurement,
+    at_the_same_time,
     counted_inflight,
     mean_request_bytes,
     not_judged,
@@ -70,16 +65,6 @@ _LONGEST = 400
 """Characters of a line of fio that a mail program may have broken."""
 
 
-class _Job(NamedTuple):
-    """What fio prints of a job before it starts."""
-
-    pattern: Pattern
-    sizes: tuple[int, ...]
-    """Smallest and largest size of reads, then of writes."""
-    engine: str
-    depth: int
-
-
 class _Run(NamedTuple):
     """One run of fio: what was printed before its jobs, its jobs, and their results."""
 
@@ -90,8 +75,13 @@ class _Run(NamedTuple):
 
 def is_fio_text(text: str) -> bool:
     """Return whether a text has a result of fio in it, in fio's normal output."""
-    heads = islice(re.finditer(r"\(groupid=\d", text), 1000)  # of a text that is not from fio
-    return any(_RESULT.search(text, max(0, each.start() - 220), each.end() + 80) for each in heads)
+    heads = islice(re.finditer(r": \(groupid=\d", text), 1000)  # of a text that is not from fio
+    return any(_near(_RESULT, text, each.start()) for each in heads)
+
+
+def _near(pattern: re.Pattern[str], text: str, place: int) -> re.Match[str] | None:
+    """Return the match of a pattern around a place; a search of a long text would take minutes."""
+    return None if place < 0 else pattern.search(text, max(0, place - 220), place + 400)
 
 
 def parse_fio_text(text: str) -> tuple[Measurement, ...]:
@@ -128,7 +118,8 @@ def _is_broken(line: str) -> bool:
 def _runs(lines: Sequence[str]) -> Iterator[_Run]:
     run = _Run([], [], [])
     for line in lines:
-        job, result = _JOB.search(line), _RESULT.search(line)
+        job = _near(_JOB, line, line.find(": (g="))
+        result = _near(_RESULT, line, line.find(": (groupid="))
         is_of_result = job is None and not is_command(line)
         if run.results and result is None and not is_of_result:
             yield run
@@ -154,14 +145,14 @@ def _runs(lines: Sequence[str]) -> Iterator[_Run]:
         yield run
 
 
-def _job(found: re.Match[str]) -> _Job:
-    options = {"rw": found["pattern"], "ioengine": found["engine"], "iodepth": found["depth"]}
+def _sizes(job: re.Match[str]) -> tuple[int, ...]:
+    """Return the smallest and largest size of reads, then of writes."""
     sizes = tuple(
-        round(float(number) * FACTORS[prefix]) for number, prefix in _SIZE.findall(found["sizes"])
+        round(float(number) * FACTORS[prefix]) for number, prefix in _SIZE.findall(job["sizes"])
     )
-    if len(sizes) < 4 or not int(found["depth"]):  # noqa: PLR2004 -- two ranges
+    if len(sizes) < 4 or not int(job["depth"]):  # noqa: PLR2004 -- two ranges
         raise DiskslaError("its requests are unknown")
-    return _Job(pattern_of(options), sizes[:4], engine_of(options), queue_depth(options))
+    return sizes[:4]
 
 
 def _loads(run: _Run, everywhere: Options) -> Iterator[Measurement]:
@@ -186,7 +177,7 @@ def _loads(run: _Run, everywhere: Options) -> Iterator[Measurement]:
         name = " + ".join(dict.fromkeys(result.name for result in results))
         try:
             _check(jobs, results, options)
-            load = _load(name, [_job(job) for job in jobs], results, options)
+            load = _load(name, jobs, results, options)
         except DiskslaError as error:
             load = not_judged(name, tool, str(error))
         counted = counted_inflight(load, disks) if len(groups) == 1 else None
@@ -210,47 +201,34 @@ def _check(jobs: Sequence[re.Match[str]], results: Sequence[Result], options: Op
         raise DiskslaError("its jobs did not run at the same time (wait_for, startdelay)")
 
 
-def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) -> Measurement:
+def _load(
+    name: str, jobs: list[re.Match[str]], results: list[Result], options: Options
+) -> Measurement:
     count = sum(result.jobs for result in results)
-    loads = set(jobs)
-    if not count or (len(loads) != 1 and len(jobs) != count):
+    kinds = {job.group("pattern", "sizes", "engine", "depth") for job in jobs}
+    if not count or (len(kinds) != 1 and len(jobs) != count):
         raise DiskslaError(
-            f"found {count} jobs of {len(loads)} kinds in its group, so their requests are"
+            f"found {count} jobs of {len(kinds)} kinds in its group, so their requests are"
             " unknown; use `stonewall` between jobs, or --output-format=json"
         )
-    job = jobs[0]
-    sizes = job.sizes if len({each.sizes for each in jobs}) == 1 else _SEVERAL_SIZES
-    measured = [directions(result, sizes) for result in results]
+    sizes = {_sizes(job) for job in jobs}
+    of_all = sizes.pop() if len(sizes) == 1 else _SEVERAL_SIZES
+    measured = [directions(result, of_all) for result in results]
     read = add_up([each[0] for each in measured])
     write = add_up([each[1] for each in measured])
     request_bytes = mean_request_bytes(read, write)
-    rate = _rate_iops(job, options, request_bytes)
-    directness = {is_direct(options | {"ioengine": each.engine}) for each in jobs}
-    options = options | {"ioengine": job.engine}
     if _SYNC_SHARE * syncs_in(results) > write.requests:
         options = {"fsync": "1"} | options
-    return Measurement(
-        name=name,
-        tool="fio",
-        pattern=job.pattern if len({each.pattern for each in jobs}) == 1 else "randrw",
+    asked = []
+    for job in jobs if len(jobs) == count else jobs[:1] * count:
+        own = {"rw": job["pattern"], "ioengine": job["engine"], "iodepth": job["depth"]}
+        asked.append(load_of(options | own, name, "fio", pattern_of(own), request_bytes))
+    load = at_the_same_time(asked)
+    is_mix = load.pattern in {"rw", "randrw"}
+    return msgspec.structs.replace(
+        load,
         request_bytes=request_bytes,
-        inflight=job.depth * count if len(loads) == 1 else sum(each.depth for each in jobs),
         read=read,
         write=write,
-        percentiles=percentiles(results[0]) if len(results) == 1 and not _is_mix(job) else (),
-        rate_iops=None if rate is None else rate * count,
-        is_direct=directness.pop() if len(directness) == 1 else False,
-        waits=waits_in(options),
-        is_paced=is_paced(options),
+        percentiles=percentiles(results[0]) if len(results) == 1 and not is_mix else (),
     )
-
-
-def _rate_iops(job: _Job, options: Options, request_bytes: int) -> float | None:
-    direction = "write" if job.pattern in {"write", "randwrite"} else "read"
-    with contextlib.suppress(DiskslaError):  # the word may be that of another program
-        return rate_iops(options, None if _is_mix(job) else direction, request_bytes)
-    return None
-
-
-def _is_mix(job: _Job) -> bool:
-    return job.pattern in {"rw", "randrw"}

@@ -29,11 +29,10 @@ _TAG = re.compile(
 )
 _ESCAPED = re.compile(r"\\n +(?:read|write) ?: ?(?:IOPS|io)=")
 _FIO_JSON = re.compile(r'"fio version\\?" ?:')
-_PREFIX = re.compile(
-    r"^[ \t]*([^\s{\"][^{\"\n]{0,80}?)[ \t]*"
-    r"(?:\"fio version\"|<Results>|Results for timespan|(?:read|write) ?: ?(?:IOPS|io)=)",
-    re.MULTILINE,
+_MARK = re.compile(
+    r"\"fio version\"|<Results>|Results for timespan|(?:read|write) ?: ?(?:IOPS|io)="
 )
+_LONGEST_PREFIX = 80
 _LEAST_RATE_SHARE = 0.999
 """Share of the rate of a latency test; a rate that is lower was not just rounded."""
 _MOST_TIMES = 3.0
@@ -62,7 +61,7 @@ def parse_result(text: str) -> tuple[Measurement, ...]:
     if "<Results>" not in text and _TAG.search(text):
         text = html.unescape(_TAG.sub(lambda tag: "\n" if tag[1] else "", text))
     if _ESCAPED.search(text):  # as other programs keep a text of several lines
-        text = re.sub(r"\\+n", "\n", text)
+        text = re.sub(r"\\{1,8}n", "\n", text)
     text = _without_prefix(text)
     if is_diskspd(text):
         return parse_diskspd(text)
@@ -83,10 +82,14 @@ def _without_prefix(text: str) -> str:
 
     That is the mark of a quote or of a comment, or a time: the numbers differ in each line.
     """
-    found = _PREFIX.search(text)
-    if found is None:
+    for mark in _MARK.finditer(text):
+        before = text[max(0, mark.start() - _LONGEST_PREFIX) : mark.start()]
+        prefix = before.rpartition("\n")[2].strip()
+        if prefix and not {*prefix} & {*'{"'}:
+            break
+    else:
         return text
-    parts = (re.escape(part) for part in re.split(r"\d+", found[1].rstrip()))
+    parts = (re.escape(part) for part in re.split(r"\d+", prefix))
     return re.sub(rf"^[ \t]*{r'[0-9]+'.join(parts)}[ \t]?", "", text, flags=re.MULTILINE)
 
 

@@ -16,16 +16,9 @@ from disksla.measure.verification.report import (
     report_verdict,
     summarize,
 )
-from disksla.measure.verification.suites import Requirement, Suite, SuiteTest, Unit
+from disksla.measure.verification.suites import Requirement, Suite, SuiteTest
 from disksla.promise.catalogue import Assignment
 from disksla.verdict.throttling import Verdict
-
-_FIELDS: dict[Unit, str] = {
-    "iops": "iops",
-    "bytes_per_second": "bytes_per_second",
-    "seconds": "mean_latency_s",
-}
-"""Of a DirectionResult."""
 
 
 def judge_test(
@@ -46,8 +39,12 @@ def judge_test(
     requirement = test.requirement
     if requirement is None:
         return without_measurement(test, "skipped", test.skip_reason)
-    measured = getattr(measurement.measured, _FIELDS[requirement.unit])
-    ratio = _ratio(requirement, measured)
+    is_latency = requirement.unit == "seconds"
+    field = "mean_latency_s" if is_latency else requirement.unit
+    measured: float | None = getattr(measurement.measured, field)
+    ratio = (measured or 0.0) / requirement.promised
+    if is_latency and measured is not None:
+        ratio = requirement.promised / max(measured, 1e-9)
     required_ratio = requirement.required / requirement.promised
     passed = ratio >= required_ratio * (1 - tolerance_ratio)
     verdict: SuiteTestVerdict = "pass" if passed else "fail"
@@ -134,14 +131,6 @@ def without_measurement(
         required=requirement.required if requirement else None,
         why=requirement.why if requirement else "",
     )
-
-
-def _ratio(requirement: Requirement, measured: float | None) -> float:
-    if measured is None:
-        return 0.0
-    if requirement.unit == "seconds":
-        return requirement.promised / max(measured, 1e-9)
-    return measured / requirement.promised
 
 
 def _reason(

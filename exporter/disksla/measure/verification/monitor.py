@@ -9,7 +9,7 @@ from disksla.kernel.procfs import CounterValues
 from disksla.kernel.procfs.files import DiskstatsFile
 from disksla.promise.catalogue import Resource
 from disksla.promise.configuration import Configuration
-from disksla.state.pipeline import counters_of, disk_snapshot, initial_state
+from disksla.state.pipeline import State, counters_of, disk_snapshot
 from disksla.state.pipeline.sampler import Sampler
 from disksla.verdict.credits import throttled_by
 from disksla.verdict.throttling import VERDICTS, Verdict
@@ -70,7 +70,7 @@ def monitored(
     roots: Roots, configuration: Configuration, disk: Disk, disks: tuple[Disk, ...]
 ) -> Iterator[DiskMonitor]:
     """Sample a disk, its paths and partitions, and no others, until the end of the block."""
-    sampler = Sampler(roots, initial_state(configuration))
+    sampler = Sampler(roots, State(configuration))
     sampler.post(parts_of(disk, disks))
     sampler.start()
     monitor = DiskMonitor(roots, disk, disks, sampler)

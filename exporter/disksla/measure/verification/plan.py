@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import msgspec
+
 from disksla.measure.fio import FioJob
 from disksla.measure.verification.judge import without_measurement
 from disksla.measure.verification.report import SuiteTestResult
@@ -39,7 +41,13 @@ class SuitePlan(NamedTuple):
 
     def job(self, test: SuiteTest) -> FioJob:
         """Return the fio job of a test."""
-        return test.job(self.target, self.runtime_s, self.span_bytes, self.offset_bytes)
+        return msgspec.structs.replace(
+            test,
+            target=self.target,
+            runtime_s=self.runtime_s,
+            span_bytes=self.span_bytes,
+            offset_bytes=self.offset_bytes,
+        )
 
     @property
     def tests(self) -> tuple[SuiteTest, ...]:

@@ -118,7 +118,7 @@ def transferred_between(before: CounterValues, after: CounterValues) -> Work:
     The kernel counts requests after merging; the merged ones, counted separately, are added.
     """
     rise = to_counters(difference(after, before))
-    return work_of(rise).plus(Work(rise.reads_merged or 0, rise.writes_merged or 0))
+    return work_of(rise) + Work(rise.reads_merged or 0, rise.writes_merged or 0)
 
 
 def transferred_by(result: FioResult) -> Work:

@@ -238,9 +238,9 @@ class SuiteRunner(NamedTuple):
         )
         passed_s = time.monotonic() - begun_s
         disk = transferred_between(before, self.monitor.reading())
-        own = transferred_by(result).plus(_ramp_transfer(test, ramp_s))
+        own = transferred_by(result) + _ramp_transfer(test, ramp_s)
         if self.plan.is_file:
-            own = own.plus(journal_writes(passed_s))
+            own += journal_writes(passed_s)
         share = other_share(self.limits.promise_charges, passed_s, disk, own, test.request_bytes)
         judged = judge_test(
             test,

@@ -58,17 +58,12 @@ class Requirement(msgspec.Struct, frozen=True):
     """What the disk may do while it has burst credits; None if it has none."""
 
 
-class SuiteTest(msgspec.Struct, frozen=True, kw_only=True):
-    """One test of a suite."""
+class SuiteTest(FioJob, frozen=True, kw_only=True):
+    """One test of a suite: a job whose target and runtime are those of the plan."""
 
-    name: str
-    """Short name, used in metrics and reports."""
+    target: str = ""
+    runtime_s: float = 0.0
     caption: str
-    pattern: Pattern
-    request_bytes: int
-    queue_depth: int
-    workers: int = 1
-    rate_iops: float | None = None
     requirement: Requirement | None = None
     skip_reason: str = ""
     """Why the test has no requirement and is skipped; empty if it has one."""
@@ -76,31 +71,9 @@ class SuiteTest(msgspec.Struct, frozen=True, kw_only=True):
     """Share of writes in the requests of a mixed pattern."""
 
     @property
-    def writes(self) -> bool:
-        """Whether the test writes to the disk."""
-        return self.pattern not in {"read", "randread"}
-
-    @property
     def inflight(self) -> int:
         """Requests in flight of all workers together."""
         return self.queue_depth * self.workers
-
-    def job(
-        self, target: str, runtime_s: float, span_bytes: int | None = None, offset_bytes: int = 0
-    ) -> FioJob:
-        """Return the fio job that runs the test on a region of the target."""
-        return FioJob(
-            name=self.name,
-            target=target,
-            pattern=self.pattern,
-            request_bytes=self.request_bytes,
-            runtime_s=runtime_s,
-            queue_depth=self.queue_depth,
-            workers=self.workers,
-            rate_iops=self.rate_iops,
-            offset_bytes=offset_bytes,
-            span_bytes=span_bytes,
-        )
 
 
 class Suite(msgspec.Struct, frozen=True):
@@ -170,10 +143,14 @@ def within_machine(suite: Suite, machine: Iterable[SharedLimits], tolerance_rati
     These are skipped: they would measure the machine. Burst credits of the machine are taken to be
     full.
     """
-    tests = suite.tests
-    for shared in machine:
-        tests = tuple(_within(test, shared, tolerance_ratio) for test in tests)
-    return msgspec.structs.replace(suite, tests=tests)
+    tests = []
+    shared_limits = tuple(machine)
+    for test in suite.tests:
+        reasons = (within_limits(test, shared, tolerance_ratio) for shared in shared_limits)
+        reason = next(filter(None, reasons), "")
+        skipped = msgspec.structs.replace(test, requirement=None, skip_reason=reason)
+        tests.append(skipped if reason else test)
+    return msgspec.structs.replace(suite, tests=tuple(tests))
 
 
 def within_limits(test: SuiteTest, shared: SharedLimits, tolerance_ratio: float) -> str:
@@ -194,11 +171,6 @@ def within_limits(test: SuiteTest, shared: SharedLimits, tolerance_ratio: float)
         return ""
     machine = shared.machine or "the machine"
     return f"{machine} allows {shared.title} only {format_count(iops / load)} such IOPS"
-
-
-def _within(test: SuiteTest, shared: SharedLimits, tolerance_ratio: float) -> SuiteTest:
-    reason = within_limits(test, shared, tolerance_ratio)
-    return msgspec.structs.replace(test, requirement=None, skip_reason=reason) if reason else test
 
 
 def _condition_tests(limits: Limits, tolerance_ratio: float) -> tuple[SuiteTest, ...]:

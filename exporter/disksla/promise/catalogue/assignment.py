@@ -6,9 +6,7 @@ import msgspec
 
 from disksla.base.units import format_duration
 from disksla.promise.catalogue.limits import Limits
-
-Caching = Literal["none", "read-only", "read-write"]
-"""What the host caches of a disk."""
+from disksla.promise.disk_entry import Caching
 
 TermsSource = Literal["configuration", "file", "api", "metadata", "none"]
 """Who says what a disk is, the best first."""

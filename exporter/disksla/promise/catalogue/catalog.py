@@ -98,7 +98,8 @@ class _Loader:
 
     def add(self, data: bytes, name: str, overrides: Overrides) -> None:
         document = parse_document(data, name)
-        content, problems = document.read(_CatalogFile, overrides)
+        content, found = document.read(_CatalogFile, overrides)
+        problems = [*found]
         rows = content.terms if content is not None else ()
         for path, row_name in _names(rows):
             place = document.place(path)

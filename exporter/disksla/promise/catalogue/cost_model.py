@@ -2,10 +2,11 @@
 
 import math
 from itertools import product
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import msgspec
 
+from disksla.base.counts import Counts
 from disksla.base.schema import Bytes, BytesPerSecond, Number, whole_number
 
 LimitName = Literal["iops", "bandwidth", "service"]
@@ -92,30 +93,18 @@ class Charge(msgspec.Struct, frozen=True):
     """Seconds per byte written."""
 
 
-class Work(NamedTuple):
-    """Requests and bytes; a request counts in part where a part of a time is meant."""
-
-    reads: float = 0.0
-    writes: float = 0.0
-    read_bytes: float = 0.0
-    written_bytes: float = 0.0
-
-    def plus(self, other: "Work", times: float = 1.0) -> "Work":
-        """Return this work with a multiple of another."""
-        return Work(
-            self.reads + times * other.reads,
-            self.writes + times * other.writes,
-            self.read_bytes + times * other.read_bytes,
-            self.written_bytes + times * other.written_bytes,
-        )
+class Work(Counts, frozen=True, gc=False):
+    """Requests and bytes, of which the use of limits is asked."""
 
     def cost_s(self, charge: Charge) -> float:
         """Return the seconds of a limit that it uses."""
-        return load_ratio((charge,), 1.0, *self) or 0.0
+        return self.load((charge,), 1.0) or 0.0
 
     def load(self, charges: tuple[Charge, ...], seconds: float) -> float | None:
         """Return the share of the limits used, 1.0 at the limit; None without limits."""
-        return load_ratio(charges, seconds, *self)
+        return load_ratio(
+            charges, seconds, self.reads, self.writes, self.read_bytes, self.written_bytes
+        )
 
 
 def load_ratio(

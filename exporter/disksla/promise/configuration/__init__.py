@@ -2,7 +2,6 @@
 
 from disksla.promise.configuration.configuration import Configuration, ConfigurationText
 from disksla.promise.configuration.disk_name import find_disk, in_order, is_below
-from disksla.promise.configuration.fields import parse_disk_size
 from disksla.promise.configuration.found_terms import (
     UnusedEntry,
     find_terms,
@@ -34,7 +33,6 @@ from disksla.promise.configuration.settings import (
     PROBE_KINDS,
     PROBE_REQUEST_BYTES,
     DiskEntry,
-    DiskMatch,
     ProbeEntry,
     ProbeKind,
     Profile,
@@ -43,3 +41,4 @@ from disksla.promise.configuration.settings import (
     detected_directory,
 )
 from disksla.promise.configuration.terms_file import TermsFile
+from disksla.promise.disk_entry import DiskMatch, parse_disk_size

@@ -18,7 +18,7 @@ from disksla.promise.catalogue import (
     Resource,
     build_limits,
 )
-from disksla.promise.configuration.fields import Iops
+from disksla.promise.disk_entry import Iops
 
 
 class SumBurst(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,8 +7,9 @@ from typing import Literal, NamedTuple
 from disksla.kernel.disks import Disk
 from disksla.promise.catalogue import TermsSource
 from disksla.promise.configuration.match_index import MatchIndex, is_sold
-from disksla.promise.configuration.settings import DiskEntry, DiskMatch, Settings
+from disksla.promise.configuration.settings import DiskEntry, Settings
 from disksla.promise.configuration.terms_file import TermsFile
+from disksla.promise.disk_entry import DiskMatch
 
 UnusedReason = Literal["unmatched", "shadowed"]
 
@@ -121,7 +122,7 @@ def _entries(
     for index, entry in enumerate(settings.disks):
         yield None, f"disks[{index}] of the configuration", entry
     for file in terms_files:
-        for index, entry in enumerate(file.entries):
+        for index, entry in file.entries():
             yield file, f"disks[{index}] of {file.name}", entry
 
 

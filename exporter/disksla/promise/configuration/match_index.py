@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from disksla.kernel.disks import Disk, handle_hash
-from disksla.promise.configuration.settings import DiskMatch
+from disksla.promise.disk_entry import DiskMatch
 
 _VIRTIO_SERIAL_LENGTH = 20
 """virtio-blk truncates serials to this length (VIRTIO_BLK_ID_BYTES), less than a UUID has."""

@@ -13,7 +13,8 @@ from disksla.promise.catalogue import UNKNOWN_TERMS
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.found_terms import UnusedEntry, find_all
 from disksla.promise.configuration.matching import Assignments, assign_found
-from disksla.promise.configuration.terms_file import KubernetesVolume, TermsFile
+from disksla.promise.configuration.terms_file import TermsFile
+from disksla.promise.terms_file import PersistentVolume
 
 MOST_NAMED = 5
 """Entries and disks that a line of the log names."""
@@ -123,7 +124,7 @@ def with_kubernetes_volumes(
     return tuple(map(described, disks)) if volumes else tuple(disks)
 
 
-def _with_volume(disk: Disk, volume: KubernetesVolume) -> Disk:
+def _with_volume(disk: Disk, volume: PersistentVolume) -> Disk:
     name = volume.persistent_volume or disk.persistent_volume
     return msgspec.structs.replace(
         with_volume(disk, CsiVolume(volume.driver, volume.volume_handle, name)),

@@ -165,7 +165,8 @@ def _assign(
     size_bytes = total_bytes or sold_bytes or disk.size_bytes
     reason = f"{found.place} matches {entry.match.describe()}"
     if isinstance(entry.terms, str):
-        terms, provider = entry.terms, _provider(entry.terms)
+        terms = entry.terms if row is None else row.id
+        provider = _provider(terms)
         limits, notes, problem = _limits_of_row(
             entry, terms, size_bytes, catalog, total_bytes, is_mount=disk.is_mount
         )
@@ -225,9 +226,8 @@ def _limits_of_row(
 
 def machine_type_of(settings: Settings, terms_files: Iterable[TermsFile]) -> str | None:
     """Return the machine type by the best source that has it."""
-    return settings.machine.type or next(
-        (file.machine_type for file in terms_files if file.machine_type), None
-    )
+    types = (settings.machine.type, *(file.machine.type for file in terms_files))
+    return next(filter(None, types), None)
 
 
 def machine_limits(

@@ -4,38 +4,33 @@ Names of fields have a unit; names of keys have none, because the values do ('10
 """
 
 import math
-from collections.abc import Mapping
+import re
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
+import re2
 
 from disksla.base.schema import (
     Bytes,
-    BytesPerSecond,
+    FieldType,
     Flag,
     Text,
     choice,
     duration,
+    pattern,
     percentage,
     rate,
     size,
     whole_number,
 )
-from disksla.base.units import KIB, MIB, parse_size_bytes
-from disksla.promise.catalogue import Caching
+from disksla.base.units import KIB, MIB
 from disksla.promise.configuration.custom_terms import CustomTerms
-from disksla.promise.configuration.fields import (
+from disksla.promise.disk_entry import (
     CATALOG_ID,
-    CRONTAB,
-    AbsolutePath,
+    PATH,
     DeviceName,
-    DeviceOrMountName,
-    DiskSize,
-    IdName,
-    Iops,
-    MountPoint,
-    Regex,
-    WebAddress,
+    DiskValues,
+    Strict,
     is_mount_name,
 )
 
@@ -49,8 +44,67 @@ DEFAULT_EVERY_S = 600.0
 CRON_SPLAY_S = 300.0
 
 
-class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Base of all sections."""
+class DevicePattern(msgspec.Struct, frozen=True):
+    """A regular expression that is searched in kernel names.
+
+    It is an RE2 expression, as in node_exporter and Prometheus: the time of a search is linear in
+    the length of the name. Python's `re` backtracks: '(a|a)*b' could stop the sampler for minutes.
+    """
+
+    pattern: str
+
+    @classmethod
+    def parse(cls, text: str) -> "DevicePattern":
+        """Return the pattern. Raise ValueError, with the reason, if RE2 does not compile it."""
+        try:
+            _compiled(text)
+        except re2.error as error:
+            reason = error.args[0].decode(errors="replace")
+            raise ValueError(f"found '{text}'; expected a regular expression ({reason})") from None
+        return cls(text)
+
+    def is_in(self, name: str) -> bool:
+        """Return whether the expression matches anywhere in a name."""
+        return _compiled(self.pattern).search(_text(name)) is not None
+
+
+def _compiled(pattern: str) -> Any:
+    """Return the compiled expression; RE2 caches the last 128."""
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(_text(pattern), options)
+
+
+def _text(text: str) -> str:
+    """Return text that can be encoded as UTF-8; file names may contain surrogates."""
+    return text.encode(errors="replace").decode()
+
+
+def _parse_crontab(text: str) -> str:
+    """Weekdays must be names, because 0 is Sunday to cron and Monday to APScheduler."""
+    fields = text.split()
+    if (
+        len(fields) != _CRONTAB_FIELDS
+        or not re.fullmatch(r"[0-9a-zA-Z*/, -]+", text)
+        or re.search(r"[0-9]", fields[-1])
+    ):
+        raise ValueError(f"found '{text}'; expected {CRONTAB_EXPECTED}")
+    return " ".join(fields)
+
+
+_CRONTAB_FIELDS = 5
+CRONTAB_EXPECTED = (
+    "minute, hour, day, month and weekday (by name), in UTC, such as '30 4 * * mon-fri'"
+)
+AbsolutePath = Annotated[str, pattern(PATH, r"/.*")]
+Regex = Annotated[
+    DevicePattern, FieldType("a regular expression such as '^vd[b-z]$'", DevicePattern.parse)
+]
+WebAddress = Annotated[
+    str,
+    pattern("an address such as https://grafana.example.com/d/disksla-disk", r"https?://[^\s#]+"),
+]
+CRONTAB = FieldType(CRONTAB_EXPECTED, _parse_crontab)
 
 
 class SamplingSettings(Strict, frozen=True):
@@ -75,72 +129,6 @@ class DiscoverySettings(Strict, frozen=True):
 
     include: tuple[Regex, ...] = ()
     exclude: tuple[Regex, ...] = ()
-
-
-class DiskMatch(Strict, frozen=True):
-    """The disks of an entry; all keys that are set must match."""
-
-    device: DeviceOrMountName | None = None
-    serial: Text | None = None
-    volume: Text | None = None
-    """The provider's key of the volume (`Disk.volume`)."""
-    volume_handle: Text | None = None
-    """The id of the volume in the words of its CSI driver."""
-    storage_class: Text | None = None
-    """The StorageClass of its PersistentVolume."""
-    wwn: Text | None = None
-    model: Text | None = None
-    mountpoint: MountPoint | None = None
-    by_id: IdName | None = None
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for an entry that would match every disk."""
-        if not self.given():
-            keys = ", ".join(self.__struct_fields__)
-            raise ValueError(f"found no key; expected at least one of: {keys}")
-
-    def given(self) -> dict[str, str]:
-        """Return the keys that are set, with their values."""
-        values = msgspec.structs.asdict(self)
-        return {key: value for key, value in values.items() if value is not None}
-
-    @property
-    def is_of_mount(self) -> bool | None:
-        """Whether it can only match mounts; False if only block devices, None if both."""
-        if self.device is not None:
-            return is_mount_name(self.device)
-        is_of_disk = self.serial or self.wwn or self.model or self.by_id
-        return False if is_of_disk else None
-
-    def describe(self) -> str:
-        """Return the keys that are set in words: 'serial a and model b'."""
-        return " and ".join(f"{key} {value}" for key, value in self.given().items())
-
-
-class DiskValues(Strict, frozen=True, kw_only=True):
-    """What is said of the matching disks, besides their type."""
-
-    match: DiskMatch
-    size: DiskSize | None = None
-    """The size that was sold, where the kernel reports another: bytes, or as it is written where
-    GB may be GiB. See `size_bytes`."""
-    iops: Iops | None = None
-    """The provisioned IOPS, for types that have them."""
-    bytes_per_second: BytesPerSecond | None = msgspec.field(default=None, name="bandwidth")
-    caching: Caching | None = None
-    """What the host caches of the disk (Azure); None if it is not known."""
-    options: Mapping[str, Text] = {}
-    """Values of the options of the type, such as `tier: P30`."""
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for a size that cannot be parsed."""
-        self.size_bytes()
-
-    def size_bytes(self, *, binary_gb: bool = False) -> int | None:
-        """Return the size that was sold by a provider that writes GB for GiB, or by another."""
-        if isinstance(self.size, str):
-            return parse_size_bytes(self.size, binary_gb=binary_gb)
-        return self.size
 
 
 class DiskEntry(DiskValues, frozen=True, kw_only=True):

@@ -25,10 +25,10 @@ from disksla.promise.catalogue.machine_tables import (
     read_machine,
 )
 from disksla.promise.configuration.configuration import Configuration, ConfigurationText
-from disksla.promise.configuration.fields import CATALOG_ID, CRONTAB
 from disksla.promise.configuration.matching import machine_type_of, provision_of, require_kind
-from disksla.promise.configuration.settings import DiskEntry, Settings, detected_directory
+from disksla.promise.configuration.settings import CRONTAB, DiskEntry, Settings, detected_directory
 from disksla.promise.configuration.terms_file import TermsFile
+from disksla.promise.disk_entry import CATALOG_ID
 
 DEFAULT_DIRECTORY = Path("/etc/disksla")
 DEFAULT_FILE = DEFAULT_DIRECTORY / "disksla.yml"
@@ -187,7 +187,7 @@ def _read_machines(
 
 
 def _providers(settings: Settings, terms_files: tuple[TermsFile, ...]) -> set[str]:
-    entries = [*settings.disks, *(entry for file in terms_files for entry in file.entries)]
+    entries = [*settings.disks, *(each for file in terms_files for _, each in file.entries())]
     terms = [entry.terms for entry in entries if isinstance(entry.terms, str)]
     of_files = {file.provider for file in terms_files if file.provider is not None}
     return {each.partition(".")[0] for each in terms} | of_files

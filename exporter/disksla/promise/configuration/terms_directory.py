@@ -4,11 +4,11 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from disksla.base.errors import DiskslaError
-from disksla.base.schema.yaml_file import parse_record, read_file
-from disksla.promise.catalogue import Catalog, TermsSource
+from disksla.base.schema.yaml_file import Document, parse_document, read_file
+from disksla.promise.catalogue import TermsSource
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.settings_file import (
     TermsDirectory,
@@ -16,7 +16,8 @@ from disksla.promise.configuration.settings_file import (
     terms_directories,
     with_terms_files,
 )
-from disksla.promise.configuration.terms_file import TermsContent, TermsFile, in_order
+from disksla.promise.configuration.terms_file import FileEntry, TermsFile, in_order, used_as
+from disksla.promise.terms_file import LISTS, TermsFileOf
 
 SUFFIXES = (".json", ".yaml", ".yml")
 MOST_FILES = 100
@@ -33,9 +34,15 @@ class _Version(NamedTuple):
     modified_ns: int
 
 
-class _Content(NamedTuple):
-    content: TermsContent
-    modified_timestamp_s: float
+class TermsTrouble(NamedTuple):
+    """What is wrong with a directory, a file or entries of a file."""
+
+    text: str
+    """A line per problem."""
+    source: TermsSource = "file"
+    reason: Literal["invalid", "invalid_entry"] = "invalid"
+    items: int = 1
+    """How many entries are invalid, where the others are used."""
 
 
 class TermsDirectories:
@@ -54,27 +61,28 @@ class TermsDirectories:
         """Versions of the files that have been read."""
         self._failed: Counter[tuple[TermsSource, str]] = Counter()
         """New failures of the files that are being read."""
-        self._contents: dict[Path, _Content] = {}
-        self._problems: dict[Path, str] = {}
+        self._files: dict[Path, TermsFile] = {}
+        """What the files say; of one that became invalid, what it said before."""
+        self._troubles: dict[Path, TermsTrouble] = {}
         self._left_out: set[Path] = set()
         """Files that say nothing because there are too many entries before them."""
 
-    def files(self, catalog: Catalog) -> tuple[TermsFile, ...]:
+    def files(self) -> tuple[TermsFile, ...]:
         """Return what the files say, the best source first.
 
         Of a file that became invalid, this is what it said before.
         """
-        return in_order(
-            tuple(
-                content.to_file(str(path), catalog, modified_timestamp_s)
-                for path, (content, modified_timestamp_s) in self._contents.items()
-            )
-        )
+        return in_order(tuple(self._files.values()))
+
+    @property
+    def troubles(self) -> tuple[TermsTrouble, ...]:
+        """What is wrong with files and directories, in the order of their paths."""
+        return tuple(self._troubles[path] for path in sorted(self._troubles))
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with files and directories, a message each, of a line per problem."""
-        return tuple(self._problems[path] for path in sorted(self._problems))
+        """The texts of `troubles`."""
+        return tuple(trouble.text for trouble in self.troubles)
 
     def has_unread(self) -> bool:
         """Return whether a file has changed that was not read yet."""
@@ -86,80 +94,96 @@ class TermsDirectories:
         A file that has changed since the last call is read in the next one, unless `at_once`: a
         program may still be writing it.
         """
-        before, problems = dict(self._contents), dict(self._problems)
-        seen: dict[Path, _Version] = {}
-        follows_links: dict[Path, bool] = {}
-        for directory, may_be_links in self.directories:
-            self._problems.pop(directory, None)
-            follows_links[directory] = may_be_links
-            try:
-                versions = _versions(directory, follow_links=may_be_links)
-                seen |= dict(list(versions.items())[:MOST_FILES])
-                if len(versions) > MOST_FILES:
-                    self._problems[directory] = (
-                        f"found {len(versions)} files in {directory}; expected at most"
-                        f" {MOST_FILES}, which are read"
-                    )
-            except OSError as error:
-                self._problems[directory] = f"cannot read {directory}: {error.strerror}"
-                seen |= {path: v for path, v in self._seen.items() if path.parent == directory}
-        if self._read == self._seen == seen and self._problems == problems:
+        before, troubles = dict(self._files), dict(self._troubles)
+        seen = self._list()
+        if self._read == self._seen == seen and self._troubles == troubles:
             return False
         for path in self._left_out:
             self._read.pop(path, None)
         self._left_out.clear()
         for path in self._read.keys() - seen.keys():
             del self._read[path]
-            self._contents.pop(path, None)
-            self._problems.pop(path, None)
+            self._files.pop(path, None)
+            self._troubles.pop(path, None)
         for path, version in seen.items():
             has_settled = at_once or self._seen.get(path) == version
             if has_settled and self._read.get(path) != version:
                 self._read[path] = version
-                self._read_file(path, version, follow_link=follows_links[path.parent])
+                self._read_file(path, version)
                 self._leave_out(path.parent)
         self._seen = seen
-        new = [path for path, text in self._problems.items() if problems.get(path) != text]
-        self._failed["file", "invalid"] += len(new)
+        for path, trouble in self._troubles.items():
+            if troubles.get(path) != trouble:
+                self._failed[trouble.source, trouble.reason] += trouble.items
         self.failures = self.failures + self._failed  # other threads may be reading the old one
         self._failed.clear()
-        return self._contents != before
+        return self._files != before
+
+    def _list(self) -> dict[Path, _Version]:
+        """Return the files there are; of a directory that cannot be listed, those of before."""
+        seen: dict[Path, _Version] = {}
+        for directory, follows_links in self.directories:
+            self._troubles.pop(directory, None)
+            try:
+                versions = _versions(directory, follow_links=follows_links)
+            except OSError as error:
+                text = f"cannot read {directory}: {error.strerror}"
+                self._troubles[directory] = TermsTrouble(text)
+                seen |= {path: v for path, v in self._seen.items() if path.parent == directory}
+                continue
+            seen |= dict(list(versions.items())[:MOST_FILES])
+            if len(versions) > MOST_FILES:
+                self._troubles[directory] = TermsTrouble(
+                    f"found {len(versions)} files in {directory}; expected at most {MOST_FILES},"
+                    " which are read"
+                )
+        return seen
 
     def _leave_out(self, directory: Path) -> None:
         """Drop the files of a directory that make it too many entries, the last names first."""
         entries = 0
-        for path in sorted(path for path in self._contents if path.parent == directory):
-            content = self._contents[path].content
-            own = len(content.disks) + len(content.volumes)
+        for path in sorted(path for path in self._files if path.parent == directory):
+            own = len(self._files[path].disks) + len(self._files[path].volumes)
             if entries + own <= MOST_ENTRIES:
                 entries += own
                 continue
-            del self._contents[path]
+            del self._files[path]
             self._left_out.add(path)
-            self._problems[path] = (
+            self._troubles[path] = TermsTrouble(
                 f"{path}: found {own} disks and volumes, and {entries} in files before it;"
                 f" expected at most {MOST_ENTRIES} in {directory}; this file is left out"
             )
 
-    def _read_file(self, path: Path, version: _Version, *, follow_link: bool) -> None:
+    def _read_file(self, path: Path, version: _Version) -> None:
+        """Read a file; keep what it said before if it is invalid as a whole."""
         try:
-            content = _read(path, follow_link=follow_link)
+            document = _read(path, follow_link=dict(self.directories)[path.parent])
         except DiskslaError as error:
-            self._problems[path] = str(error)
+            self._troubles[path] = TermsTrouble(str(error))
             return
-        self._problems.pop(path, None)
-        self._contents[path] = _Content(content, version.modified_ns / 1e9)
-        for problem in content.problems:
+        said, problems = document.read(TermsFileOf[FileEntry | None], {}, LISTS)
+        lines = "\n".join(document.lines(problems))
+        if said is None:
+            self._troubles[path] = TermsTrouble(lines)
+            return
+        self._files[path] = used_as(said, str(path), version.modified_ns / 1e9)
+        for problem in self._files[path].problems:
             self._failed[problem.source, problem.reason] += 1
+        self._troubles.pop(path, None)
+        if problems:
+            items = (*said.disks, *said.volumes, *said.problems)
+            self._troubles[path] = TermsTrouble(
+                lines, said.source, "invalid_entry", items.count(None)
+            )
 
 
 def read_terms_files(
-    directories: Sequence[TermsDirectory], catalog: Catalog
+    directories: Sequence[TermsDirectory],
 ) -> tuple[tuple[TermsFile, ...], tuple[str, ...]]:
     """Return what the files of directories say, and what is wrong with them."""
     terms = TermsDirectories(directories)
     terms.read(at_once=True)
-    return terms.files(catalog), terms.problems
+    return terms.files(), terms.problems
 
 
 def read_with_terms(config_file: Path | None) -> tuple[Configuration, tuple[str, ...]]:
@@ -169,19 +193,16 @@ def read_with_terms(config_file: Path | None) -> tuple[Configuration, tuple[str,
     """
     configuration = read_configuration(config_file)
     directories = terms_directories(config_file, configuration.settings)
-    files, problems = read_terms_files(directories, configuration.catalog)
+    files, problems = read_terms_files(directories)
     return with_terms_files(configuration, files), problems
 
 
-def _read(path: Path, *, follow_link: bool) -> TermsContent:
-    """Return the content of a file.
-
-    Raise one DiskslaError that lists every problem, a line each, as `read_settings` does.
-    """
+def _read(path: Path, *, follow_link: bool) -> Document:
+    """Return the document in a file. Raise DiskslaError if there is none."""
     data = read_file(path, follow_link=follow_link)
     if not data.strip():
         raise DiskslaError(f"{path}:1: found an empty file; expected disks, or no file")
-    return parse_record(data, str(path), TermsContent, {})
+    return parse_document(data, str(path))
 
 
 def _versions(directory: Path, *, follow_links: bool) -> dict[Path, _Version]:

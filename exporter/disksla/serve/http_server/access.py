@@ -17,7 +17,6 @@ from typing import NamedTuple
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.log import fields
 from disksla.serve.http_server.basic_auth import BasicAuth
-from disksla.serve.http_server.classes import BUSY
 from disksla.serve.http_server.config import (
     CertificateFiles,
     RateLimit,
@@ -34,9 +33,8 @@ from disksla.serve.http_server.http_protocol import (
     Reply,
     RequestHead,
 )
-from disksla.serve.http_server.pace import TokenBucket
 from disksla.serve.http_server.tls import TlsContext
-from disksla.serve.http_server.turns import TooManyError
+from disksla.serve.http_server.turns import BUSY, TooManyError
 from disksla.serve.http_server.waiting import KnownClients
 
 _LOG = logging.getLogger("disksla.web")
@@ -116,6 +114,21 @@ class AccessPolicy(NamedTuple):
     """Alternative names, one of which a client certificate must have; None for any."""
     headers: HeaderLines = ()
     """Headers of every response."""
+
+
+class TokenBucket(NamedTuple):
+    """Gains a token in each interval of a limit, up to its burst; each request takes one."""
+
+    limit: RateLimit
+    credits: float
+    """Tokens at `at_s`, a time of a monotonic clock."""
+    at_s: float
+
+    def take(self, now_s: float) -> "TokenBucket | None":
+        """Return the bucket after taking a token now; None if it has none."""
+        gained = (now_s - self.at_s) / self.limit.interval_s
+        left = min(self.limit.burst, self.credits + gained) - 1
+        return TokenBucket(self.limit, left, now_s) if left >= 0 else None
 
 
 class AccessControl:

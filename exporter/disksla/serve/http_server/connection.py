@@ -1,10 +1,27 @@
-"""The byte stream of one client connection, unencrypted; `TlsStream` in tls.py encrypts it."""
+"""Connections of clients: accepted, also where no descriptors are left, and their byte streams.
+
+A stream is unencrypted; `TlsStream` in tls.py encrypts it.
+"""
 
 import asyncio
+import errno
+import logging
+import socket
 import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from disksla.base.errors import DiskslaError
+from disksla.base.operating_system import SourceHealth
+from disksla.base.operating_system.log import fields
+from disksla.serve.http_server.waiting import KnownClients, Waiting, client_of
 
+_LOG = logging.getLogger("disksla.web")
+
+_NO_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_RETRY_S = 1.0
+_RECOVERED_S = 10.0
+"""After this time without a failure, connections can be accepted again."""
 CHUNK_BYTES = 16 * 1024
 """The most that is received at once."""
 _SEND_BYTES = 64 * 1024
@@ -70,3 +87,98 @@ class ByteStream:
     def close(self) -> None:
         """Close the connection; what was not sent yet is lost."""
         self.transport.abort()
+
+
+class Acceptor:
+    """Accepts connections from listening sockets; for use from one event loop.
+
+    asyncio's own servers log each failed attempt, up to a thousand at once (Python 3.11).
+    """
+
+    def __init__(self, make_room: Callable[[], bool]) -> None:
+        """`make_room` closes a connection, and returns whether there was one."""
+        self._make_room = make_room
+        self._errors = 0
+        self._problem: str | None = None
+        self._recovery: asyncio.TimerHandle | None = None
+
+    @property
+    def health(self) -> SourceHealth:
+        """How many attempts failed, and why if one did in the last ten seconds."""
+        return SourceHealth("connections", self._errors, self._problem is None, self._problem)
+
+    async def accept(
+        self, listening: socket.socket, handle: Callable[[socket.socket], None]
+    ) -> None:
+        """Accept connections until this is cancelled, and pass them on."""
+        listening.settimeout(0.0)
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(listening)
+            except ConnectionError:  # the client has closed it already
+                continue
+            except OSError as error:
+                await self._failed(error)
+            else:
+                handle(connection)
+                await asyncio.sleep(0)  # let what was accepted before go on
+
+    async def _failed(self, error: OSError) -> None:
+        """Count a failed attempt, and return when another may succeed."""
+        self._errors += 1
+        if self._problem is None:
+            self._problem = f"cannot accept connections: {error.strerror}"
+            _LOG.warning("cannot accept connections", extra=fields(err=error.strerror))
+        if self._recovery is not None:
+            self._recovery.cancel()
+        self._recovery = asyncio.get_running_loop().call_later(_RECOVERED_S, self._recovered)
+        has_room = error.errno in _NO_RESOURCES and self._make_room()
+        await asyncio.sleep(0.0 if has_room else _RETRY_S)
+
+    def _recovered(self) -> None:
+        self._problem = None
+        _LOG.info("connections are accepted again", extra=fields(failed=self._errors))
+
+
+async def streams_of(
+    connection: socket.socket, limit: int
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return the streams of an accepted connection. Raise OSError if it cannot be used."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=limit, loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
+class ClientPool:
+    """Connections whose client is waited for: at most `most`.
+
+    Above that, the oldest one of the client with the most is disconnected. So a new client is
+    always accepted, and one that opens many connections loses its own only.
+    """
+
+    def __init__(self, most: int, known: KnownClients) -> None:
+        """Begin without connections."""
+        self.most = most
+        self._waiting: Waiting[asyncio.WriteTransport] = Waiting(known)
+
+    @contextmanager
+    def add(self, stream: ByteStream) -> Iterator[None]:
+        """Keep a connection in the pool during the block."""
+        client = client_of(stream.peer)
+        self._waiting.add(client, stream.transport)
+        if len(self._waiting) > self.most:
+            self.disconnect_one()
+        try:
+            yield
+        finally:
+            self._waiting.discard(client, stream.transport)
+
+    def disconnect_one(self) -> bool:
+        """Disconnect the oldest one of the client with the most; return whether there was one."""
+        if not self._waiting:
+            return False
+        self._waiting.take_oldest_of_most().abort()
+        return True

@@ -33,11 +33,15 @@ from disksla.base.errors import DiskslaError
 from disksla.base.operating_system import SourceHealth
 from disksla.base.operating_system.log import fields
 from disksla.base.operating_system.unix_socket import UnixSocket
-from disksla.serve.http_server.acceptor import Acceptor, ClientPool, streams_of
 from disksla.serve.http_server.access import AccessControl, AccessPolicy, RejectedError
 from disksla.serve.http_server.basic_auth import MAX_IN_PROGRESS
-from disksla.serve.http_server.classes import BUSY, MOST_SCRAPES, Application, Services
-from disksla.serve.http_server.connection import ByteStream, HandshakeError
+from disksla.serve.http_server.connection import (
+    Acceptor,
+    ByteStream,
+    ClientPool,
+    HandshakeError,
+    streams_of,
+)
 from disksla.serve.http_server.http_protocol import (
     MAX_HEAD_BYTES,
     HttpConnection,
@@ -46,6 +50,7 @@ from disksla.serve.http_server.http_protocol import (
     ServiceClass,
 )
 from disksla.serve.http_server.listen import Listen, ListenAddress, bind, bound_address
+from disksla.serve.http_server.turns import BUSY, MOST_SCRAPES, Application, Services
 from disksla.serve.http_server.waiting import client_of
 
 _LOG = logging.getLogger("disksla.web")

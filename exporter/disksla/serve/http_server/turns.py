@@ -1,19 +1,55 @@
-"""A worker for one class of requests, which clients use in turns."""
+"""Workers for classes of requests: none waits for another class, and clients take turns."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from disksla.base.errors import DiskslaError
-from disksla.serve.http_server.pace import UNLIMITED, TimeShare
+from disksla.serve.http_server.http_protocol import (
+    PLAIN_TEXT,
+    HeaderLines,
+    Reply,
+    RequestHead,
+    ServiceClass,
+)
 from disksla.serve.http_server.waiting import KnownClients, Waiting
 
 Result = TypeVar("Result")
 
 _REQUEST_S = 0.002
 """What a request takes besides the time of the worker: to be received, parsed and sent."""
+_BURST_S = 10.0
+"""After a time of rest, what the share is in this time may be used at once."""
+_LONGEST_REST_S = 1.0
+"""Clients have time limits, also where work takes long because the machine is busy."""
+
+
+class TimeShare(NamedTuple):
+    """A share of the time, and how much of it was used.
+
+    It is not a share of CPU time, which would be all of it where the daemon gets little.
+    """
+
+    share: float
+    """1.0 is all the time."""
+    paid_until_s: float = -math.inf
+    """Monotonic time up to which the time that was used is the share."""
+
+    def rest_s(self, now_s: float) -> float:
+        """Return for how long the worker has to rest now."""
+        return min(max(0.0, self.paid_until_s - _BURST_S - now_s), _LONGEST_REST_S)
+
+    def after(self, begun_s: float, used_s: float) -> "TimeShare":
+        """Return the share after work that began at a monotonic time and took so long."""
+        paid_until_s = max(self.paid_until_s, begun_s) + used_s / self.share
+        most_s = begun_s + used_s + _BURST_S + _LONGEST_REST_S
+        return TimeShare(self.share, min(paid_until_s, most_s))
+
+
+UNLIMITED = TimeShare(math.inf)
 
 
 class TooManyError(DiskslaError):
@@ -100,3 +136,57 @@ class Turns:
                 turn.set_result(None)
                 return
         self._is_busy = False
+
+
+MOST_SCRAPES = 40
+"""Scrapes that are in progress at once by default, which is that of node_exporter."""
+_MOST = 128
+"""Requests of scrapes that are in progress, where the operator sets no limit."""
+_MOST_PAGES = 16
+_MOST_CHANGES = 4
+_PAGES_SHARE = TimeShare(0.25)
+"""Workers contend for the GIL with each other and with the sampler."""
+_CHANGES_SHARE = TimeShare(0.1)
+_RETRY: HeaderLines = (*PLAIN_TEXT, ("Retry-After", "1"))
+BUSY = Reply(b"Too many requests wait already; retry later.\n", 503, _RETRY)
+
+Application = Callable[[RequestHead], Reply]
+"""Called by one thread for each class, and by the event loop for the class `health`."""
+
+
+class Services:
+    """Answers requests by an application, each class by a worker of its own."""
+
+    def __init__(
+        self,
+        application: Application,
+        class_of: Callable[[RequestHead], ServiceClass],
+        most_scrapes: int,
+        known: KnownClients | None = None,
+    ) -> None:
+        """Prepare the workers; 0 scrapes are no limit."""
+        self._application = application
+        self._class_of = class_of
+        most_scrapes = most_scrapes or _MOST
+        self._turns = {
+            "scrape": Turns("web-scrapes", most_scrapes, known=known),
+            "page": Turns("web-pages", _MOST_PAGES, _PAGES_SHARE, known),
+            "change": Turns("web-changes", _MOST_CHANGES, _CHANGES_SHARE, known),
+        }
+        self.most = most_scrapes + _MOST_PAGES + _MOST_CHANGES
+        """Requests that are answered at once."""
+
+    async def answer(self, request: RequestHead, client: str) -> Reply:
+        """Return the response of the application, when it is the turn of the client."""
+        turns = self._turns.get(self._class_of(request))
+        if turns is None:
+            return self._application(request)
+        try:
+            return await turns.run(client, lambda: self._application(request))
+        except TooManyError:
+            return BUSY
+
+    def stop(self) -> None:
+        """Begin no more work."""
+        for turns in self._turns.values():
+            turns.stop()

@@ -32,7 +32,7 @@ from disksla.serve.metrics.verification_metrics import VERIFICATION_METRICS
 from disksla.state.pipeline import (
     DiskSnapshot,
     GroupSnapshot,
-    SamplerSnapshot,
+    SamplerStats,
     Snapshot,
     TermsSnapshot,
 )
@@ -48,7 +48,7 @@ class Rows(NamedTuple):
     disk: tuple[Metric[DiskSnapshot], ...]
     report: tuple[Metric[VerificationReport], ...]
     machine: tuple[Metric[GroupSnapshot], ...]
-    sampler: tuple[Metric[SamplerSnapshot], ...]
+    sampler: tuple[Metric[SamplerStats], ...]
     terms: tuple[Metric[TermsSnapshot], ...]
 
 

@@ -314,14 +314,14 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_read_latency_seconds",
         f"Seconds that reads took, queueing included. {_MEAN}",
-        _if_sampled(lambda snapshot: snapshot.read_latency_s),
+        _if_sampled(lambda snapshot: snapshot.totals.read_latency.histogram),
         buckets=_LATENCIES,
         is_histogram=True,
     ),
     Metric(
         "disksla_write_latency_seconds",
         f"Seconds that writes took, queueing included, without flushes. {_MEAN} {_DATA}",
-        _if_sampled(lambda snapshot: snapshot.write_latency_s),
+        _if_sampled(lambda snapshot: snapshot.totals.write_latency.histogram),
         buckets=_LATENCIES,
         is_histogram=True,
     ),

@@ -68,7 +68,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         "disksla_machine_load_ratio",
         "Load of each sampling window (100 ms by default): share of the limits of the machine that"
         " the requests of all disks of the group used together, 1 at the limit.",
-        lambda group: group.load,
+        lambda group: group.totals.load,
         buckets=_LOADS,
         is_histogram=True,
     ),

@@ -6,7 +6,7 @@ import msgspec
 
 from disksla.promise.configuration import Profile
 from disksla.serve.metrics.metric import Buckets, Metric, keyed
-from disksla.state.pipeline import SamplerSnapshot
+from disksla.state.pipeline import SamplerStats
 
 
 class BuildInfo(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class BuildInfo(msgspec.Struct, frozen=True):
 
 _LATENESS: Mapping[Profile, Buckets] = {"default": Buckets((0.001, 0.01, 0.1))}
 
-SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
+SAMPLER_METRICS: tuple[Metric[SamplerStats], ...] = (
     Metric(
         "disksla_sampler_ticks_total",
         "Ticks of the sampler; at each tick it samples all monitored disks.",

@@ -23,8 +23,8 @@ TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
     ),
     Metric(
         "disksla_terms_refresh_failures_total",
-        "Terms files that could not be read, and questions to the provider that failed, by"
-        " source (file, api, metadata) and reason.",
+        "Terms files that could not be read, invalid entries of others (reason invalid_entry),"
+        " and questions to the provider that failed, by source (file, api, metadata) and reason.",
         lambda terms: {key: count for key, count in terms.failures.items() if count},
         ("source", "reason"),
     ),

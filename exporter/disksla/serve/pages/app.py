@@ -24,9 +24,8 @@ from disksla.serve.metrics import BuildInfo, Reports, SnapshotCollector, make_re
 from disksla.serve.metrics.render import GZIP_LEVEL, render_metrics
 from disksla.serve.pages.disk_card import DISK_PATH
 from disksla.serve.pages.disk_page import disk_page
-from disksla.serve.pages.page import CONTENT_SECURITY_POLICY, Frame
+from disksla.serve.pages.page import CONTENT_SECURITY_POLICY, Frame, runbook_page
 from disksla.serve.pages.page_cache import NOT_SHARED, PageCache, Sharing
-from disksla.serve.pages.runbook import runbook_page
 from disksla.serve.pages.status_page import status_page
 from disksla.state.pipeline import Snapshot
 from disksla.tell.api import DISKS_PATH, disks_document, disks_query

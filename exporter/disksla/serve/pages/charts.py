@@ -21,6 +21,7 @@ from disksla.base.units import (
 )
 from disksla.state.history import COLUMNS, History, Slot, columns_of, joined
 from disksla.tell.explanation import SHOWN, SHOWN_TEXT, Shown, seconds_of
+from disksla.tell.page import Drawing
 
 _STRIP_HEIGHT = 14
 _TOP, _HEIGHT = 13, 64
@@ -236,11 +237,11 @@ def _limit_lines(
         )
 
 
-def verdict_key() -> str:
+def verdict_key() -> Drawing:
     """Return what the colours of a strip mean."""
     items = "".join(
         f'<span><svg viewBox="0 0 1 1" aria-hidden="true"><rect class="{shown}" width="1"'
         f' height="1"/></svg> {SHOWN_TEXT[shown].words}</span>'
         for shown in SHOWN
     )
-    return f'<p class="key soft">{items}</p>'
+    return Drawing(f'<p class="key soft">{items}</p>')

@@ -11,60 +11,51 @@ from disksla.state.history import Slot
 from disksla.state.pipeline import DiskSnapshot
 from disksla.state.provider_count import explain_provider
 from disksla.tell.api import credits_document
-from disksla.tell.explanation import (
-    CONDITION_TEXT,
-    RECENT_S,
-    HistoryView,
-    MachineLimit,
-    describe_condition,
-    describe_machine,
-)
+from disksla.tell.explanation import CONDITION_TEXT, RECENT_S, HistoryView, describe_condition
+from disksla.tell.page import Drawing, Heading, Line, PagePart, Piece, Section, Styled
 
 DISK_PATH = "/disk"
 
 
-def disk_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) -> str:
+def disk_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) -> Section:
     """Return the card of a disk with the last five minutes."""
-    first, *others = past.explain(snapshot, slots)
-    return f"""{_head(snapshot, past)}
-<p>{escape_html(first)}</p>
-{"".join(f'<p class="soft">{escape_html(sentence)}</p>' for sentence in others)}
-{charts(snapshot, slots, recent_period(past))}
-{notes(snapshot)}
-</article>"""
+    first, *others = past.explain_lately(snapshot, slots)
+    parts: list[PagePart] = [
+        Line(first),
+        *(Line(sentence, "soft") for sentence in others),
+        charts(snapshot, slots, recent_period(past)),
+        *notes(snapshot),
+    ]
+    return _card(snapshot, past, parts)
 
 
-def brief_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) -> str:
+def brief_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) -> Section:
     """Return the first sentence and the strip of a disk: a tenth of the size of a card."""
-    strip = verdict_strip(slots, recent_period(past))
-    return f"""{_head(snapshot, past)}
-<p class="soft">{escape_html(past.explain(snapshot, slots)[0])}</p>
-{strip}
-</article>"""
+    first = Line(past.explain(snapshot, slots)[0], "soft")
+    return _card(snapshot, past, [first, Drawing(verdict_strip(slots, recent_period(past)))])
 
 
-def _head(snapshot: DiskSnapshot, past: HistoryView) -> str:
+def _card(snapshot: DiskSnapshot, past: HistoryView, parts: Sequence[PagePart]) -> Section:
     disk = snapshot.disk
     uses = [f"claim {disk.full_claim}"] if disk.claim else disk.mount_points
-    facts = [disk.size_text, *uses]
-    return f"""<article data-key="{escape_html(disk.name)}">
-<h2>{link(disk.name)} {badge(snapshot, past)}
-<small>{escape_html(", ".join(facts))}</small></h2>"""
+    facts = Styled(", ".join([disk.size_text, *uses]), tag="small")
+    head = Heading((link(disk.name), " ", badge(snapshot, past), "\n", facts))
+    return Section((head, *parts), "article", key=disk.name)
 
 
-def link(name: str) -> str:
+def link(name: str) -> Styled:
     """Return a link to the page of the disk with this kernel name."""
-    href = f"{DISK_PATH}?name={percent_encoded(escape_bytes(name))}"
-    return f'<a href="{escape_html(href)}">{escape_html(name)}</a>'
+    return Styled(name, href=f"{DISK_PATH}?name={percent_encoded(escape_bytes(name))}")
 
 
-def badge(snapshot: DiskSnapshot, past: HistoryView) -> str:
+def badge(snapshot: DiskSnapshot, past: HistoryView) -> Piece:
     """Return what is said of a disk now, as a label."""
     condition = past.condition(snapshot)
     if condition is None:
         return ""
     words = escape_html(describe_condition(condition, snapshot.present_load))
-    return f'<span class="badge"><i class="{CONDITION_TEXT[condition].shown}"></i>{words}</span>'
+    style = CONDITION_TEXT[condition].shown
+    return Drawing(f'<span class="badge"><i class="{style}"></i>{words}</span>')
 
 
 def recent_period(past: HistoryView) -> ChartPeriod:
@@ -72,9 +63,9 @@ def recent_period(past: HistoryView) -> ChartPeriod:
     return period_until("5 minutes", RECENT_S, past.history)
 
 
-def charts(snapshot: DiskSnapshot, slots: Sequence[Slot], period: ChartPeriod) -> str:
+def charts(snapshot: DiskSnapshot, slots: Sequence[Slot], period: ChartPeriod) -> Drawing:
     """Return the strip of verdicts and the charts of a period."""
-    return history_charts(slots, period, snapshot.assignment.limits, snapshot.disk.name)
+    return Drawing(history_charts(slots, period, snapshot.assignment.limits, snapshot.disk.name))
 
 
 def terms_words(assignment: Assignment) -> list[str]:
@@ -85,16 +76,8 @@ def terms_words(assignment: Assignment) -> list[str]:
     return [assignment.title, assignment.provider] if is_known else [assignment.title]
 
 
-def notes(snapshot: DiskSnapshot) -> str:
+def notes(snapshot: DiskSnapshot) -> list[Line]:
     """Return what the provider counts of a disk, and its burst credits."""
-    lines = list(explain_provider(snapshot.agreement))
-    lines += [credits_document(level).describe() for level in snapshot.credits]
-    return "".join(f'<p class="soft">{escape_html(line)}</p>' for line in lines)
-
-
-def machine_note(machine: MachineLimit | None) -> str:
-    """Return the limits of the machine over a disk; nothing without any."""
-    if machine is None:
-        return ""
-    text = escape_html(describe_machine(machine.shared))
-    return f"<p>The disk shares limits of the machine: {text}.</p>"
+    texts = list(explain_provider(snapshot.agreement))
+    texts += [credits_document(level).describe() for level in snapshot.credits]
+    return [Line(text, "soft") for text in texts]

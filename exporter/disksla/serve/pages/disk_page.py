@@ -1,27 +1,21 @@
 """The page of one disk: the last five minutes and the last hour, with the evidence by minute."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from disksla.base.text import escape_bytes, escape_html
+from disksla.base.text import escape_bytes
 from disksla.base.units import format_bandwidth, format_count, format_duration
 from disksla.serve.pages.charts import period_until, verdict_key
-from disksla.serve.pages.disk_card import (
-    badge,
-    charts,
-    machine_note,
-    notes,
-    recent_period,
-    terms_words,
-)
-from disksla.serve.pages.page import DASH, Frame, table, table_row
+from disksla.serve.pages.disk_card import badge, charts, notes, recent_period, terms_words
+from disksla.serve.pages.page import DASH, Frame
 from disksla.state.history import Slot
 from disksla.state.pipeline import DiskSnapshot, Snapshot
-from disksla.tell.explanation import SHOWN_TEXT, HistoryView, seconds_of
+from disksla.tell.explanation import SHOWN_TEXT, HistoryView, describe_machine, seconds_of
+from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart, html_of
 
 _HOUR_S = 3600.0
 _COLUMNS = (
-    "Minutes ago", "What", "Reads", "Writes", "Read", "Written", "Read latency",
-    "Write latency", "Flush latency", "Queue depth", "Waited",
+    "minutes ago", "what", "reads", "writes", "read", "written", "read latency",
+    "write latency", "flush latency", "queue depth", "waited",
 )  # fmt: skip
 _LEAST_SHARE = 0.005
 """Verdicts below this share of a minute are left out."""
@@ -35,49 +29,46 @@ def disk_page(snapshot: Snapshot, name: str, past: HistoryView, frame: Frame) ->
     [disk] = found
     recent, minutes = past.seconds(disk), past.minutes(disk)
     now_s = past.history.at_s or 0.0
-    hour = ""
+    parts: list[PagePart] = [
+        Heading((disk.disk.name, " ", badge(disk, past)), level=1),
+        _facts(disk, snapshot.timestamp_s),
+        Heading("Last 5 minutes"),
+        *map(Line, past.explain_lately(disk, recent)),
+        charts(disk, recent, recent_period(past)),
+        verdict_key(),
+        *notes(disk),
+    ]
+    machine = past.machine(disk, recent)
+    if machine is not None:
+        text = describe_machine(machine.shared)
+        parts.append(Line(f"The disk shares limits of the machine: {text}."))
     if minutes:
-        hour = f"""<h2>Last hour</h2>
-{_paragraphs(past.explain(disk, minutes))}
-{charts(disk, minutes, period_until("hour", _HOUR_S, past.history))}
-{table(_COLUMNS, (_row(slot, now_s) for slot in reversed(minutes)))}"""
-    main = f"""<h1>{escape_html(disk.disk.name)} {badge(disk, past)}</h1>
-{_facts(disk, snapshot.timestamp_s)}
-<h2>Last 5 minutes</h2>
-{_paragraphs(past.explain(disk, recent))}
-{charts(disk, recent, recent_period(past))}
-{verdict_key()}
-{notes(disk)}
-{machine_note(past.machine(disk, recent))}
-{hour}"""
-    return frame.page(f"{disk.disk.name} on {frame.host}", main, disk.disk.name)
+        parts += [
+            Heading("Last hour"),
+            *map(Line, past.explain(disk, minutes)),
+            charts(disk, minutes, period_until("hour", _HOUR_S, past.history)),
+            DataTable(_COLUMNS, [_row(slot, now_s) for slot in reversed(minutes)]),
+        ]
+    return frame.page(f"{disk.disk.name} on {frame.host}", html_of(parts), disk.disk.name)
 
 
-def _paragraphs(sentences: Sequence[str]) -> str:
-    return "\n".join(f"<p>{escape_html(sentence)}</p>" for sentence in sentences)
-
-
-def _facts(snapshot: DiskSnapshot, now_s: float) -> str:
+def _facts(snapshot: DiskSnapshot, now_s: float) -> FactList:
     """Return what is known of the disk and its terms, as a list."""
     disk, assignment = snapshot.disk, snapshot.assignment
-    facts = (
-        ("Size", disk.size_text),
-        ("Model", disk.model),
-        ("Serial number", disk.serial),
-        ("Volume", disk.volume),
-        ("Claim", disk.full_claim),
-        ("Mounted on", ", ".join(disk.mount_points)),
-        ("Terms", ", ".join(terms_words(assignment))),
-        ("Said by", assignment.said_by(now_s) or assignment.source),
-        ("Limits", ", ".join(_limits(snapshot)) or "none"),
-        ("Machine type", snapshot.machine_type),
+    return FactList(
+        (
+            ("size", disk.size_text),
+            ("model", disk.model),
+            ("serial number", disk.serial),
+            ("volume", disk.volume),
+            ("claim", disk.full_claim),
+            ("mounted on", ", ".join(disk.mount_points)),
+            ("terms", ", ".join(terms_words(assignment))),
+            ("said by", assignment.said_by(now_s) or assignment.source),
+            ("limits", ", ".join(_limits(snapshot)) or "none"),
+            ("machine type", snapshot.machine_type),
+        )
     )
-    items = "".join(
-        f"<div><dt>{name}</dt><dd>{escape_html(value)}</dd></div>"
-        for name, value in facts
-        if value
-    )
-    return f"<dl>{items}</dl>"
 
 
 def _limits(snapshot: DiskSnapshot) -> Iterator[str]:
@@ -92,9 +83,10 @@ def _limits(snapshot: DiskSnapshot) -> Iterator[str]:
             yield f"{what} {written(rate)}"
 
 
-def _row(slot: Slot, now_s: float) -> str:
+def _row(slot: Slot, now_s: float) -> list[str]:
     totals = slot.totals
-    cells = (
+    return [
+        str(round((now_s - slot.end_s) / 60)),
         ", ".join(
             f"{SHOWN_TEXT[shown].words} {100 * seconds / (sum(slot.verdict_s) or 1.0):.0f} %"
             for shown, seconds in seconds_of(slot).shown.items()
@@ -110,9 +102,7 @@ def _row(slot: Slot, now_s: float) -> str:
         _mean(totals.flush_s, totals.flushes),
         format_count(slot.queue_depth),
         format_duration(slot.wait_s) if totals.wait_s else DASH,
-    )
-    minutes_ago = round((now_s - slot.end_s) / 60)
-    return table_row(_COLUMNS, str(minutes_ago), cells)
+    ]
 
 
 def _mean(seconds: float, requests: float) -> str:

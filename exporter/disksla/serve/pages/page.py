@@ -1,6 +1,5 @@
-"""What the pages of the daemon have in common: style, script, header, tables."""
+"""What the pages of the daemon have in common: style, script, header."""
 
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from disksla.base.package_files import file_beside
@@ -13,22 +12,6 @@ _PAGE = HtmlPage("".join("\n" + each for each in _STYLE), "\n" + file_beside(__f
 CONTENT_SECURITY_POLICY = f"{_PAGE.policy}; frame-ancestors 'none'"
 
 DASH = "–"  # noqa: RUF001 -- tables use an en dash for an absent value
-
-
-def table(columns: Iterable[str], rows: Iterable[str]) -> str:
-    """Return a table of rows that `table_row` made."""
-    headings = "".join(f'<th scope="col">{column}</th>' for column in columns)
-    body = "\n".join(rows)
-    return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-
-
-def table_row(columns: Sequence[str], name: str, cells: Iterable[str]) -> str:
-    """Return a row of a table, of which `name` is the first cell; all cells are HTML."""
-    rest = "\n".join(
-        f'<td data-label="{column}"><div>{cell}</div></td>'
-        for column, cell in zip(columns[1:], cells, strict=True)
-    )
-    return f'<tr><th scope="row">{name}</th>\n{rest}</tr>'
 
 
 class Frame(NamedTuple):
@@ -63,3 +46,12 @@ class Frame(NamedTuple):
         sign = "&" if "?" in self.dashboard else "?"
         selected = f"{sign}var-device={percent_encoded(escape_bytes(device))}" if device else ""
         return f' <a href="{escape_html(self.dashboard + selected)}">Grafana</a>'
+
+
+def runbook_page(frame: Frame) -> str:
+    """Return the runbook as HTML, made from docs/runbook.md by `make docs`.
+
+    Each alert is an anchor.
+    """
+    content = file_beside(__file__, "runbook.html")
+    return frame.page(f"Runbook on {frame.host}", content)

@@ -10,9 +10,9 @@ from disksla.promise.catalogue import Limits
 from disksla.serve.metrics import BuildInfo
 from disksla.serve.pages.charts import verdict_key
 from disksla.serve.pages.disk_card import brief_card, disk_card, link, terms_words
-from disksla.serve.pages.page import DASH, Frame, table, table_row
+from disksla.serve.pages.page import DASH, Frame
 from disksla.state.history import Slot, joined
-from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
+from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, SamplerStats, Snapshot, Traffic
 from disksla.tell.explanation import (
     CONDITION_TEXT,
     PROBLEMS,
@@ -25,15 +25,33 @@ from disksla.tell.explanation import (
     shown_load,
     shown_seconds,
     watched_period,
+    without_terms,
+)
+from disksla.tell.page import (
+    DataTable,
+    Drawing,
+    Heading,
+    Line,
+    PagePart,
+    Section,
+    Styled,
+    Words,
+    html_of,
 )
 from disksla.verdict.throttling import OF_MACHINE, UNKNOWN_LIMIT, VERDICTS
 
 _ReadAndWrite = tuple[float | None, float | None]
-_UNKNOWN = f'<span class="soft">{DASH}</span>'
+_UNKNOWN = Styled(DASH, "soft")
 _COLUMNS = (
-    "Disk", "Mounted on", "State", "Terms", "Limits", "Now", "Load", "In flight", "Peak",
+    "disk", "mounted on", "state", "terms", "limits", "now", "load", "in flight", "peak",
 )  # fmt: skip
-_MACHINE_COLUMNS = ("Machine", "Disks", "Limits", "Load", "Throttled", "Burst credits")
+_MACHINE_COLUMNS = ("machine", "disks", "limits", "load", "throttled", "burst credits")
+_EXPLANATION = (
+    "Rates are read / write. Limits are those of the terms for the size of the disk. Now is the"
+    " mean of the last second. Load is the utilization of the limit; at 100 % the disk is at the"
+    " limit. Peak is the highest 100 ms window of the last 60 s. The state is that of the last"
+    " five seconds, with the shares of problems since the daemon started."
+)
 _MAX_PROBLEMS = 10
 _MAX_CARDS = 12
 """The cards of further disks have no charts; those are on the pages of the disks."""
@@ -49,48 +67,63 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
     whole = {name: joined(slots) for name, slots in seconds.items()}
     ordered = sorted(snapshot.disks, key=lambda disk: -_rank(whole[disk.disk.name].bad_s))
     shown, others = ordered[:_MAX_SHOWN], ordered[_MAX_SHOWN:]
-    main = f"""{_problems(snapshot, build_info)}
-{_headline({disk.disk.name: seconds_of(whole[disk.disk.name]).conditions() for disk in ordered})}
-{_cards(shown, past, seconds)}
-{_table_of_disks(shown, past, snapshot.timestamp_s)}
-{_links(others)}
-{_unknown_limit(snapshot.disks)}
-{_machine(snapshot.groups)}
-{_sampler(snapshot.sampler)}"""
-    return frame.page(frame.host, main)
+    step = without_terms(disk.assignment.source for disk in snapshot.disks)
+    conditions = {
+        disk.disk.name: seconds_of(whole[disk.disk.name]).conditions() for disk in ordered
+    }
+    rows = [
+        _row(disk, past, snapshot.timestamp_s)
+        for disk in sorted(shown, key=lambda each: each.disk.name)
+    ]
+    table: list[PagePart] = [
+        Heading("Limits and rates"),
+        DataTable(_COLUMNS, rows),
+        Line(_EXPLANATION, "soft"),
+    ]
+    parts: list[PagePart] = [
+        *_problems(snapshot, build_info),
+        *([] if step is None else [Line(step)]),
+        _headline(conditions),
+        *_cards(shown, past, seconds),
+        *(table if rows else ()),
+        *_links(others),
+        *_unknown_limit(snapshot.disks),
+        DataTable(_MACHINE_COLUMNS, [_group(group) for group in snapshot.groups]),
+        _sampler(snapshot.sampler),
+    ]
+    return frame.page(frame.host, html_of(parts))
 
 
-def _headline(conditions: Mapping[str, ConditionSeconds]) -> str:
+def _headline(conditions: Mapping[str, ConditionSeconds]) -> PagePart:
     if not conditions:
-        return "<h1>No disk is monitored; <code>disksla disks</code> shows why.</h1>"
+        command = Styled("disksla disks", tag="code")
+        return Heading(("No disk is monitored; ", command, " shows why."), level=1)
     answer = headline(conditions, watched_period(conditions.values()))
-    return f'<div role="status"><h1>{escape_html(answer)}</h1></div>'
+    return Drawing(f'<div role="status"><h1>{escape_html(answer)}</h1></div>')
 
 
 def _cards(
     disks: Sequence[DiskSnapshot], past: HistoryView, seconds: Mapping[str, Sequence[Slot]]
-) -> str:
-    """Return what each disk did in the last five minutes, those with problems first."""
-    if not disks:
-        return ""
-    cards = [disk_card(disk, past, seconds[disk.disk.name]) for disk in disks[:_MAX_CARDS]]
-    brief = [brief_card(disk, past, seconds[disk.disk.name]) for disk in disks[_MAX_CARDS:]]
-    return f"{_grid('cards', cards)}\n{_grid('cards brief', brief)}\n{verdict_key()}"
+) -> Iterator[PagePart]:
+    """Yield what each disk did in the last five minutes, those with problems first."""
+    for style, make, some in (
+        ("cards", disk_card, disks[:_MAX_CARDS]),
+        ("cards brief", brief_card, disks[_MAX_CARDS:]),
+    ):
+        if some:
+            cards = [make(disk, past, seconds[disk.disk.name]) for disk in some]
+            yield Section(cards, style=style, key=style)
+    if disks:
+        yield verdict_key()
 
 
-def _links(disks: Sequence[DiskSnapshot]) -> str:
-    """Return links to the pages of disks that are not shown; nothing without any."""
-    if not disks:
-        return ""
-    links = " ".join(link(name) for name in sorted(disk.disk.name for disk in disks))
-    return f"""<details data-key="others"><summary>{len(disks)} other disks, with less or no
-trouble</summary>
-<p>{links}</p></details>"""
-
-
-def _grid(style: str, cards: Sequence[str]) -> str:
-    content = "\n".join(cards)
-    return f'<div class="{style}" data-key="{style}">\n{content}\n</div>' if cards else ""
+def _links(disks: Sequence[DiskSnapshot]) -> Iterator[PagePart]:
+    """Yield links to the pages of disks that are not shown; nothing without any."""
+    if disks:
+        links = [(link(name), " ") for name in sorted(disk.disk.name for disk in disks)]
+        words = Line(tuple(piece for each in links for piece in each))
+        summary = f"{len(disks)} other disks, with less or no trouble"
+        yield Section([words], key="others", summary=summary)
 
 
 def _rank(bad_s: float) -> int:
@@ -98,84 +131,60 @@ def _rank(bad_s: float) -> int:
     return 0 if bad_s < _LEAST_BAD_S else 1 + int(bad_s / _RANK_S)
 
 
-def _table_of_disks(disks: Sequence[DiskSnapshot], past: HistoryView, now_s: float) -> str:
-    if not disks:
-        return ""
-    rows = (_row(disk, past, now_s) for disk in sorted(disks, key=lambda each: each.disk.name))
-    return f"""<h2>Limits and rates</h2>
-{table(_COLUMNS, rows)}
-<p class="soft">Rates are read / write. Limits are those of the terms for the size of the disk. Now
-is the mean of the last second. Load is the utilization of the limit; at 100 % the disk is at the
-limit. Peak is the highest 100 ms window of the last 60 s. The state is that of the last five
-seconds, with the shares of problems since the daemon started.</p>"""
-
-
-def _problems(snapshot: Snapshot, build_info: BuildInfo) -> str:
+def _problems(snapshot: Snapshot, build_info: BuildInfo) -> Iterator[PagePart]:
     sampler, terms = snapshot.sampler, snapshot.terms
-    unreadable = [source for source, works in sampler.collectors.items() if not works]
-    problems = []
     if not build_info.reload_successful:
-        problems.append(
+        yield Line(
             "The last reload failed; the previous configuration is in force."
-            " See the log of disksla."
+            " See the log of disksla.",
+            "alarm",
         )
+    unreadable = [source for source, works in sampler.collectors.items() if not works]
     if unreadable:
-        problems.append(f"Not working: {escape_html(', '.join(unreadable))}.")
+        yield Line(f"Not working: {', '.join(unreadable)}.", "alarm")
     details = [f"{source}: {text}" for source, text in sampler.problems.items()]
     details += [*terms.problems, *(f"{entry.describe()}." for entry in terms.unused)]
+    yield from map(Line, details[:_MAX_PROBLEMS])
     if len(details) > _MAX_PROBLEMS:
-        details[_MAX_PROBLEMS:] = [f"and {len(details) - _MAX_PROBLEMS} more"]
-    return "\n".join(
-        [f'<p class="alarm">{problem}</p>' for problem in problems]
-        + [f"<p>{escape_html(detail)}</p>" for detail in details]
-    )
+        yield Line(f"and {len(details) - _MAX_PROBLEMS} more")
 
 
-def _row(snapshot: DiskSnapshot, past: HistoryView, now_s: float) -> str:
+def _row(snapshot: DiskSnapshot, past: HistoryView, now_s: float) -> list[Words]:
     disk, assignment = snapshot.disk, snapshot.assignment
-    facts = (disk.size_text, disk.model, disk.serial)
     terms, *provider = terms_words(assignment)
     present, peak = (
         (None, None) if snapshot.counters is None else (snapshot.present, snapshot.peak)
     )
-    cells = (
-        _lines(disk.mount_points) or _UNKNOWN,
+    return [
+        (disk.name, *_soft(disk.size_text, disk.model, disk.serial)),
+        tuple(disk.mount_points) or _UNKNOWN,
         _condition(snapshot, past),
-        _lines([terms], soft=[*provider, assignment.said_by(now_s)]),
+        (terms, *_soft(*provider, assignment.said_by(now_s))),
         _limits(assignment.limits),
         _traffic(present),
         _load(snapshot.present_load),
         _UNKNOWN if snapshot.inflight is None else str(snapshot.inflight),
         _traffic(peak),
-    )
-    name = _lines([disk.name], soft=filter(None, facts))
-    return table_row(_COLUMNS, name, cells)
+    ]
 
 
-def _machine(groups: Iterable[GroupSnapshot]) -> str:
-    """Return a table of the limits of the machine; nothing without any."""
-    rows = [_group(group) for group in groups]
-    return table(_MACHINE_COLUMNS, rows) if rows else ""
-
-
-def _group(group: GroupSnapshot) -> str:
+def _group(group: GroupSnapshot) -> list[Words]:
     throttled_s = sum(group.throttled_s.values())
-    levels = [
+    levels = tuple(
         f"{level.resource} {format_percent(level.ratio(level.estimate_credits))}"
         for level in group.credits
-    ]
-    cells = (
-        _lines(group.devices),
+    )
+    return [
+        (group.shared.machine or "limits written out", *_soft(group.shared.title)),
+        tuple(group.devices),
         _limits(group.shared.limits),
         _load(group.present_load),
         format_duration(throttled_s) if throttled_s else "never",
-        _lines(levels) or _UNKNOWN,
-    )
-    name = _lines([group.shared.machine or "limits written out"], soft=[group.shared.title])
-    return table_row(_MACHINE_COLUMNS, name, cells)
+        levels or _UNKNOWN,
+    ]
 
 
-def _traffic(traffic: Traffic | None) -> str:
+def _traffic(traffic: Traffic | None) -> Words:
     if traffic is None:
         return _UNKNOWN
     return _rates(
@@ -184,61 +193,60 @@ def _traffic(traffic: Traffic | None) -> str:
     )
 
 
-def _limits(limits: Limits) -> str:
+def _limits(limits: Limits) -> Words:
     rates = limits.rates
     lines = _rates(
         (rates.read_iops, rates.write_iops),
         (rates.read_bytes_per_second, rates.write_bytes_per_second),
     )
-    notes = []
+    latency = None
     if limits.latency_s is not None:
         latency = f"latency {format_duration(limits.latency_s)}"
-        notes.append(", ".join(filter(None, (latency, limits.latency_kind))))
-    if limits.budget is not None and limits.budget.kind != "separate":
-        notes.append("shared")
-    return lines + _lines(soft=notes) or '<span class="soft">none</span>'
+        latency = ", ".join(filter(None, (latency, limits.latency_kind)))
+    is_shared = limits.budget is not None and limits.budget.kind != "separate"
+    return (*lines, *_soft(latency, "shared" if is_shared else None)) or Styled("none", "soft")
 
 
-def _rates(iops: _ReadAndWrite, bandwidth: _ReadAndWrite) -> str:
+def _rates(iops: _ReadAndWrite, bandwidth: _ReadAndWrite) -> tuple[Styled, ...]:
     """Return a line for IOPS and one for throughput, each without those that are unknown."""
     lines = []
     if iops != (None, None):
         lines.append(" / ".join(_or_dash(rate, format_count) for rate in iops) + " IOPS")
     if bandwidth != (None, None):
         lines.append(" / ".join(_or_dash(rate, format_bandwidth) for rate in bandwidth))
-    return "".join(f'<span class="rate">{line}</span>' for line in lines)
+    return tuple(Styled(line, "rate") for line in lines)
 
 
 def _or_dash(number: float | None, format_number: Callable[[float], str]) -> str:
     return DASH if number is None else format_number(number)
 
 
-def _load(load: float | None) -> str:
+def _load(load: float | None) -> Words:
     if load is None:
         return _UNKNOWN
     meter = (
         f'<meter min="0" max="1" high="0.9" value="{min(load, 1):.3f}" aria-hidden="true"></meter>'
     )
-    return f'<span class="rate">{meter} {format_percent(shown_load(load))}</span>'
+    return Drawing(f'<span class="rate">{meter} {format_percent(shown_load(load))}</span>')
 
 
-def _condition(snapshot: DiskSnapshot, past: HistoryView) -> str:
+def _condition(snapshot: DiskSnapshot, past: HistoryView) -> Words:
     """Return what is said of a disk now, and the shares of problems since the start."""
     by_verdict = dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
     slow = snapshot.slow
     shown_s = shown_seconds(by_verdict, slow.above_promise_s + slow.above_usual_s)
     total_s = sum(by_verdict.values())
-    notes = [
+    shares = [
         f"{SHOWN_TEXT[each].words} {format_percent(shown_s[each] / total_s)}"
         for each in PROBLEMS
         if shown_s[each]
     ]
     condition = past.condition(snapshot)
     if condition is None:
-        return _UNKNOWN + _lines(soft=notes)
-    style = ' class="alarm"' if CONDITION_TEXT[condition].shown in PROBLEMS else ""
-    words = escape_html(describe_condition(condition, snapshot.present_load))
-    return f"<span{style}>{words}</span>" + _lines(soft=[*_ceiling(snapshot), *notes])
+        return (_UNKNOWN, *_soft(*shares))
+    style = "alarm" if CONDITION_TEXT[condition].shown in PROBLEMS else ""
+    words = Styled(describe_condition(condition, snapshot.present_load), style)
+    return (words, *_soft(*_ceiling(snapshot), *shares))
 
 
 def _ceiling(snapshot: DiskSnapshot) -> Iterator[str]:
@@ -253,29 +261,28 @@ def _ceiling(snapshot: DiskSnapshot) -> Iterator[str]:
         yield f"at {format_bandwidth(ceiling.bytes_per_second)}"
 
 
-def _unknown_limit(disks: Iterable[DiskSnapshot]) -> str:
-    """Return what it suggests that a disk is throttled at a rate that its terms do not explain."""
+def _unknown_limit(disks: Iterable[DiskSnapshot]) -> Iterator[PagePart]:
+    """Yield what it suggests that a disk is throttled at a rate that its terms do not explain."""
     names = [
         snapshot.disk.name
         for snapshot in disks
         if snapshot.throttle == UNKNOWN_LIMIT and snapshot.assignment.limits.promise_charges
     ]
-    if not names:
-        return ""
-    return (
-        f"<p>The terms of {escape_html(', '.join(names))} do not explain the rate at which it is"
-        " throttled: it is of another type or size than configured, or the provider counts"
-        " requests in another way, or a limit of the machine applies. See"
-        " <code>disksla explain</code>.</p>"
-    )
+    if names:
+        sentence = (
+            f"The terms of {', '.join(names)} do not explain the rate at which it is throttled: it"
+            " is of another type or size than configured, or the provider counts requests in"
+            " another way, or a limit of the machine applies. See "
+        )
+        yield Line((sentence, Styled("disksla explain", tag="code"), "."))
 
 
-def _sampler(sampler: SamplerSnapshot) -> str:
+def _sampler(sampler: SamplerStats) -> PagePart:
     gaps = _counts(sampler.gaps) or "none"
     errors = _counts(sampler.errors) or "none"
-    return (
-        f"<p>Sampler: {sampler.ticks} ticks, {sampler.missed_ticks} missed,"
-        f" {_lateness(sampler.lateness_s)}. Gaps: {gaps}. Errors: {errors}.</p>"
+    return Line(
+        f"Sampler: {sampler.ticks} ticks, {sampler.missed_ticks} missed,"
+        f" {_lateness(sampler.lateness_s)}. Gaps: {gaps}. Errors: {errors}."
     )
 
 
@@ -290,9 +297,8 @@ def _lateness(lateness_s: Histogram) -> str:
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{escape_html(name)} {count}" for name, count in counts.items() if count)
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if count)
 
 
-def _lines(texts: Iterable[str] = (), soft: Iterable[str] = ()) -> str:
-    strong = "".join(f"<span>{escape_html(text)}</span>" for text in texts)
-    return strong + "".join(f'<span class="soft">{escape_html(text)}</span>' for text in soft)
+def _soft(*texts: str | None) -> list[Styled]:
+    return [Styled(text, "soft") for text in texts if text]

@@ -12,8 +12,8 @@ import msgspec
 
 from disksla.kernel.disks import Disk
 from disksla.promise.catalogue import Limits
-from disksla.state.history.packed_slots import PackedSlots
 from disksla.state.history.slot import (
+    PackedSlots,
     RunningTotals,
     Slot,
     credits_ratio_of,
@@ -156,14 +156,14 @@ class History(msgspec.Struct, frozen=True, gc=False):
         longest_s = 2 * max(1.0, state.settings.sampling.interval_s)
         since_s = now_s if self.at_s is None else self.at_s
         seconds = now_s - since_s if now_s - since_s <= longest_s else None
-        idle = Slot(now_s, now_s - since_s, None, RunningTotals(idle=assessed_s - self.assessed_s))
+        idle = RunningTotals(idle_s=assessed_s - self.assessed_s)
         second = _Second(
             end_s=now_s,
             boottime_s=clocks.boottime_s,
             seconds=seconds,
             assessed_before_s=self.assessed_s,
             assessed_s=assessed_s,
-            packed_idle=idle.pack(),
+            packed_idle=Slot(now_s, now_s - since_s, None, idle).pack(),
         )
         disks = {
             device: _after(self.disks.get(device), disk_state, second)

@@ -22,9 +22,8 @@ readers (HTTP server, probe scheduler, commands) use whatever state is published
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.changed_lines import counters_of
 from disksla.state.pipeline.disk_state import DiskState
-from disksla.state.pipeline.peaks import Traffic
-from disksla.state.pipeline.present_period import ended, present_periods
 from disksla.state.pipeline.probe_results import (
+    FioFailure,
     ProbeFailure,
     ProbeResult,
     ProbeTotals,
@@ -32,16 +31,21 @@ from disksla.state.pipeline.probe_results import (
     SkipReason,
 )
 from disksla.state.pipeline.restore import PreviousRun
+from disksla.state.pipeline.sampler_stats import SamplerStats
 from disksla.state.pipeline.slow import Direction, SlowTotals
 from disksla.state.pipeline.snapshot import (
     DiskSnapshot,
     GroupSnapshot,
-    SamplerSnapshot,
     Snapshot,
     TermsSnapshot,
     disk_snapshot,
-    take_snapshot,
 )
-from disksla.state.pipeline.state import State, initial_state, to_read_often, to_saved_state
+from disksla.state.pipeline.state import State, to_read_often, to_saved_state
 from disksla.state.pipeline.tick import Tick
-from disksla.state.pipeline.window_records import WindowRecord, window_records
+from disksla.state.pipeline.totals import Traffic
+from disksla.state.pipeline.window_records import (
+    WindowRecord,
+    ended,
+    present_periods,
+    window_records,
+)

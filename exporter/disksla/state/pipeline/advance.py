@@ -4,7 +4,7 @@
 ticks, and by tests. It reads no clock and no file, so all of them get the same result.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Mapping
 
 import msgspec
 
@@ -34,12 +34,7 @@ from disksla.state.pipeline.group_state import (
     update_group,
     with_verdicts,
 )
-from disksla.state.pipeline.read_mounts import (
-    active_mounts,
-    mount_samples,
-    mounts_context,
-    mounts_read,
-)
+from disksla.state.pipeline.read_mounts import mount_samples, mounts_context, mounts_read
 from disksla.state.pipeline.restore import restore_disk, restore_group
 from disksla.state.pipeline.sampler_stats import HOST_SOURCES
 from disksla.state.pipeline.state import State
@@ -55,28 +50,26 @@ def configure(state: State, matched: Matched, now: Clocks | None) -> State:
     changed. A new disk, or another disk under a known name, starts from what an earlier daemon
     saved of it.
     """
-    configuration = matched.configuration
-    state = msgspec.structs.replace(
-        state,
-        settings=configuration.settings,
-        catalog=configuration.catalog,
-        machines=configuration.machines,
-        machine_problem=configuration.machine_problem,
-        unknown_machines=configuration.unknown_machines,
-        terms_files=configuration.terms_files,
-        cpus=matched.cpus or state.cpus,
-    )
+    cpus = matched.cpus or state.cpus
+    state = msgspec.structs.replace(state, configuration=matched.configuration, cpus=cpus)
     return _with_disks(state, matched, now)
 
 
 def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
     """Return the state after one tick; `signs` of a limiter are looked for, all but in benches."""
-    *_, after = advance_in_parts(state, tick, signs)
-    return after
+    parts = advance_in_parts(state, tick, signs)
+    try:
+        while True:
+            next(parts)
+    except StopIteration as end:
+        after: State = end.value
+        return after
 
 
-def advance_in_parts(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> Iterator[State]:
-    """Yield the state before a tick when each disk is judged, and at last the state after it.
+def advance_in_parts(
+    state: State, tick: Tick, signs: frozenset[Sign] = SIGNS
+) -> Generator[None, None, State]:
+    """Yield when each disk is judged, and return the state after one tick.
 
     1. Apply the events of the tick: another list of block devices, results of probes, readings of
        statistics pages and of consumers.
@@ -102,8 +95,7 @@ def advance_in_parts(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -
     )
     if tick.diskstats is None:
         stats = stats.with_problems(tick.problems, not_read)
-        yield msgspec.structs.replace(state, sampler_stats=stats, unreadable=True)
-        return
+        return msgspec.structs.replace(state, sampler_stats=stats, unreadable=True)
 
     lines, to_update = _find_lines(state, tick.diskstats)
     to_update |= _newly_counted(state, tick)
@@ -122,7 +114,7 @@ def advance_in_parts(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -
         assessed_after=assessed,
         tolerance_ratio=state.settings.assessment.tolerance_ratio,
         signs=signs,
-        unknown_machines=state.unknown_machines,
+        unknown_machines=state.configuration.unknown_machines,
     )
 
     samples = {
@@ -156,17 +148,20 @@ def advance_in_parts(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -
             stats = stats.with_gap(sample.gap)
         if sample.problem is not None:
             problems[f"diskstats:{device}"] = sample.problem
-        yield state
+        yield
     if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
         judged |= _with_host_wait(judged, tick.host.since(state.host))
+    if tick.mounts is None:  # mounts stay as they were until they are read again
+        active |= state.active & state.mounts
     compared = _compared(state, judged, samples, tick, context)
     active |= {device for device in compared if compared[device].is_pending}
     changed = {**judged, **compared}
-    yield msgspec.structs.replace(
+    return msgspec.structs.replace(
         state,
         monitored={**state.monitored, **changed} if changed else state.monitored,
         others={**state.others, **others} if others else state.others,
-        active=frozenset(active if tick.mounts is not None else active | active_mounts(state)),
+        # Mounts stay as they were until they are read again.
+        active=frozenset(active),
         mounts_read=mounts_read(state, tick, of_mounts, is_gap=not isinstance(elapsed, float)),
         at_limit=frozenset(
             device
@@ -372,7 +367,7 @@ def _with_disks(state: State, matched: Matched, now: Clocks | None) -> State:
             )
             for device, disk_state in monitored.items()
         }
-    limits = machine_limits(state.settings, state.machines, state.cpus)
+    limits = machine_limits(state.settings, state.configuration.machines, state.cpus)
     limits += type_limits(assignments.values())
     limits += client_limits(
         {device: assignments[device] for device in monitored if monitored[device].disk.is_mount}
@@ -443,5 +438,5 @@ def _with_limits(before: DiskState, disk: Disk, assignment: Assignment) -> DiskS
 def _not_monitored(before: DiskState | None, disk: Disk, assignment: Assignment) -> DiskState:
     """Return the state of a disk that is not monitored; its reading stays if the disk does."""
     if before is None or not before.disk.is_same_as(disk):
-        return DiskState(disk, assignment)
+        return DiskState(disk=disk, assignment=assignment)
     return msgspec.structs.replace(before, disk=disk, assignment=assignment)

@@ -1,7 +1,5 @@
 """The assessment of one window: of a disk, or of a group of disks under a limit of the machine."""
 
-from typing import Protocol
-
 import msgspec
 
 from disksla.kernel.procfs import CloseSample
@@ -43,39 +41,19 @@ class TickContext(msgspec.Struct, frozen=True, gc=False):
     """Providers whose machines have limits, of which this machine's are not known."""
 
 
-class Assessed(Protocol):
-    """What a disk and a group have in common: the state after the last sample."""
+class Assessed(msgspec.Struct, frozen=True, gc=False):
+    """What a disk and a group have in common: what is known after a sample."""
 
-    @property
-    def is_listed(self) -> bool:
-        """Whether it was sampled."""
-
-    @property
-    def totals(self) -> DiskTotals:
-        """Sums over all windows."""
-
-    @property
-    def detector(self) -> DetectorState:
-        """State of the detector."""
-
-    @property
-    def window_verdict(self) -> WindowVerdict | None:
-        """Verdict on the last second that is decided; None after a gap."""
-
-    @property
-    def credits(self) -> CreditAccount | None:
-        """Burst credits; None without a burst."""
-
-
-class Assessment(msgspec.Struct, frozen=True, gc=False):
-    """Totals, verdict and credits after a sample."""
-
-    totals: DiskTotals
-    detector: DetectorState
-    window_verdict: WindowVerdict | None
-    decided: tuple[WindowVerdict, ...]
-    """Verdicts that were decided at this sample: on undecided windows, and on the last."""
-    credits: CreditAccount | None
+    is_listed: bool = False
+    """Whether it was sampled: /proc/diskstats had a line for it that could be parsed."""
+    totals: DiskTotals = DiskTotals()
+    detector: DetectorState = DetectorState()
+    window_verdict: WindowVerdict | None = None
+    """Verdict on the last second that is decided; None after a gap."""
+    decided: tuple[WindowVerdict, ...] = ()
+    """Verdicts that were decided at the last sample: on undecided windows, and on the last."""
+    credits: CreditAccount | None = None
+    """Burst credits; None without a burst."""
 
 
 def assess(
@@ -86,17 +64,14 @@ def assess(
     close: tuple[CloseSample, ...] = (),
     fewest: Interval | None = None,
     machine: MachineWindow = MachineWindow(),  # noqa: B008 -- frozen
-) -> Assessment:
-    """Return the assessment after an interval, which is a gap if it has no duration.
+) -> dict[str, object]:
+    """Return the fields of `Assessed` after an interval, which is a gap if it has no duration.
 
     Of a gap, requests and bytes are counted, without verdict, load and rate. `close` are the close
     samples within it, `fewest` is the interval with the least number of data writes, if that is
     not certain.
     """
-    totals, detector = before.totals, before.detector
-    was_skipped = totals.complete_to.windows != context.assessed_before.windows
-    if was_skipped and before.is_listed:
-        totals = totals.with_idle_until(context.assessed_before, context.now_s)
+    detector = before.detector
     if not interval.seconds:
         detector = after_gap(detector)
     window_verdict = None
@@ -124,23 +99,52 @@ def assess(
         account = account.after_gap(
             limits, interval, context.boottime_s, interval.inflight, fewest
         )
+    totals = before.totals
+    if not interval.seconds:
+        totals = totals_at_last_sample(before, limits, context)
+    elif totals.complete_to.windows != context.assessed_before.windows and before.is_listed:
+        totals = totals.with_idle_until(context.assessed_before, context.now_s)
     totals = totals.plus(interval, limits, decided, context.assessed_after)
-    return Assessment(totals, detector, window_verdict, decided, account)
+    return {
+        "is_listed": True,
+        "totals": totals,
+        "detector": detector,
+        "window_verdict": window_verdict,
+        "decided": decided,
+        "credits": account,
+    }
 
 
 def assess_gap(
     before: Assessed, limits: Limits, context: TickContext, inflight: int
-) -> Assessment:
-    """Return the assessment after a time in which any amount of I/O may have been done."""
+) -> dict[str, object]:
+    """Return the fields of `Assessed` after a time in which any I/O may have been done."""
     account = credits_at_last_sample(before, limits, context)
     if account is None:
         account = open_account(limits, context.boottime_s)
     else:
         account = account.after_gap(limits, None, context.boottime_s, inflight)
-    totals = msgspec.structs.replace(
-        before.totals.with_undecided_unproven(limits), complete_to=context.assessed_after
-    )
-    return Assessment(totals, after_gap(before.detector), None, (), account)
+    totals = totals_at_last_sample(before, limits, context)
+    totals = msgspec.structs.replace(totals, complete_to=context.assessed_after)
+    return {
+        "is_listed": True,
+        "totals": totals,
+        "detector": after_gap(before.detector),
+        "window_verdict": None,
+        "decided": (),
+        "credits": account,
+    }
+
+
+def totals_at_last_sample(before: Assessed, limits: Limits, context: TickContext) -> DiskTotals:
+    """Return the totals before a gap, as they were published at the last sample.
+
+    What was listed and not updated at it was idle.
+    """
+    totals = before.totals.with_undecided_unproven(limits)
+    if not before.is_listed:
+        return totals
+    return totals.with_idle_until(context.assessed_before, context.now_s)
 
 
 def credits_at(before: Assessed, limits: Limits, boottime_s: float) -> CreditAccount | None:

@@ -10,15 +10,10 @@ from operator import ne
 
 import msgspec
 
+from disksla.base.counts import total
 from disksla.base.errors import DiskslaError
 from disksla.kernel.disks import Disk, nvme_head
-from disksla.kernel.procfs import (
-    LINE_HEAD,
-    CounterValues,
-    MalformedLineError,
-    parse_line,
-    together,
-)
+from disksla.kernel.procfs import LINE_HEAD, CounterValues, MalformedLineError, parse_line
 
 _HEAD_FIELDS = 3
 
@@ -149,4 +144,4 @@ def counters_of(
         raise DiskslaError(f"cannot read the counters of {disk.name}: {error}") from error
     if not parsed:
         raise DiskslaError(f"{disk.name} is not in /proc/diskstats")
-    return together(parsed).reading
+    return total(parsed).reading

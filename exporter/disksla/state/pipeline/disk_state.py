@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
+from disksla.base.counts import total
 from disksla.clouds.ebs_statistics import Failure, Reading
 from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals, Consumption, OwnLimit, Who
 from disksla.kernel.disks import Disk
@@ -14,44 +15,37 @@ from disksla.kernel.procfs import (
     DiskstatsLine,
     HostWait,
     MalformedLineError,
-    MountReading,
     difference,
     has_decreased,
     parse_line,
     to_counters,
-    together,
     unwrap,
 )
 from disksla.promise.catalogue import Assignment
 from disksla.promise.configuration import ProbeKind, is_machine_known
 from disksla.state.pipeline.assessment import (
+    Assessed,
     TickContext,
     assess,
     assess_gap,
     credits_at,
     credits_at_last_sample,
+    totals_at_last_sample,
 )
 from disksla.state.pipeline.counted_writes import DataWrites
-from disksla.state.pipeline.mount_sample import MountState, first_state, with_operations
+from disksla.state.pipeline.mount_sample import MountState
 from disksla.state.pipeline.odd_counters import more_never_done, why_impossible, without_never_done
 from disksla.state.pipeline.probe_results import ProbeResult, ProbeTotals
-from disksla.state.pipeline.totals import DiskTotals
 from disksla.state.provider_count import Comparison, ProviderState, span_of
 from disksla.verdict.credits import CreditAccount
 from disksla.verdict.interval import GapReason, Interval, interval_of
-from disksla.verdict.throttling import (
-    DetectorState,
-    MachineWindow,
-    SharedWindow,
-    WindowVerdict,
-    after_gap,
-)
+from disksla.verdict.throttling import MachineWindow, SharedWindow, after_gap
 
 _AT_LIMIT = ("throttled", "met")
 _READS, _WRITES = Counters._fields.index("reads"), Counters._fields.index("writes")
 
 
-class DiskState(msgspec.Struct, frozen=True, gc=False):
+class DiskState(Assessed, frozen=True, kw_only=True, gc=False):
     """Everything known of one disk."""
 
     disk: Disk
@@ -62,21 +56,11 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     origin: CounterValues | None = None
     """Where its counters would have started if they had never wrapped or been reset:
     `reading - origin` is the total since disksla first sampled the disk."""
-    is_listed: bool = False
-    """At the last sample /proc/diskstats had a line for it, and the line could be parsed."""
     inflight: int = 0
     """Requests in flight at the last sample, without `never_done`."""
     never_done: int = 0
     """Requests that the kernel has in flight although others completed at once after a silence:
     on kernels whose count does not return to 0, and where a request is lost."""
-    totals: DiskTotals = DiskTotals()
-    detector: DetectorState = DetectorState()
-    window_verdict: WindowVerdict | None = None
-    """Verdict on the last second that is decided; None after a gap."""
-    decided: tuple[WindowVerdict, ...] = ()
-    """Verdicts that were decided at the last sample: on undecided windows, and on the last."""
-    credits: CreditAccount | None = None
-    """Its burst credits; None if its terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
     data_writes: DataWrites = DataWrites()
     provider: ProviderState | None = None
@@ -246,17 +230,17 @@ def read_disk(
     `counted` are the lines that add up to its counters, if that is not its own.
     """
     if not lines:
-        return _missing(disk_state, context, "vanished")
+        return missing(disk_state, context, "vanished")
     try:
         at_paths = bool(counted) and list(counted) != lines[:1]
-        line = together(map(parse_line, counted)) if at_paths else parse_line(lines[0])
+        line = total(map(parse_line, counted)) if at_paths else parse_line(lines[0])
         has_completions = disk_state.reading is None or _completed(
             disk_state.reading, line.reading
         )
         partitions = [] if at_paths else lines[1:]
         in_flight = _inflight(line, partitions, inflight, has_completions=has_completions)
     except MalformedLineError as error:
-        return _missing(disk_state, context, "malformed", str(error))
+        return missing(disk_state, context, "malformed", str(error))
     never_done = min(disk_state.never_done, in_flight)
     in_flight -= never_done
     if never_done != disk_state.never_done:
@@ -264,12 +248,12 @@ def read_disk(
     before, origin, reading = disk_state.reading, disk_state.origin, line.reading
     disk_state, exact = _counted(disk_state, data_writes)
     if before is None or origin is None:
-        first = _without_interval(disk_state, context, reading, reading, in_flight)
+        first = without_interval(disk_state, context, reading, reading, in_flight)
         return Sample(first, active=in_flight > 0)
     if has_decreased(before, reading):
         unwrapped_before = unwrap(before, reading)
         if unwrapped_before is None:
-            return _rebased(disk_state, context, reading, in_flight, "reset")
+            return rebased(disk_state, context, reading, in_flight, "reset")
         origin = difference(origin, difference(before, unwrapped_before))
         disk_state = msgspec.structs.replace(disk_state, reading=unwrapped_before, origin=origin)
     # The increase is a window if the disk was listed at the sample before and the time between is
@@ -286,7 +270,7 @@ def read_disk(
     )
     problem = why_impossible(interval, present, reading)
     if problem is not None:
-        sample = _rebased(disk_state, context, reading, in_flight, "malformed")
+        sample = rebased(disk_state, context, reading, in_flight, "malformed")
         return msgspec.structs.replace(sample, problem=problem)
     if exact is not None and (exact or not interval.written_bytes):
         interval = interval.with_data_writes(exact)
@@ -296,45 +280,7 @@ def read_disk(
     )
 
 
-def read_mount(
-    disk_state: DiskState,
-    reading: MountReading | None,
-    context: TickContext,
-    *,
-    is_malformed: bool = False,
-) -> Sample:
-    """Return a sample of an NFS mount; `reading` is None if it is not mounted, or malformed."""
-    if reading is None:
-        return _missing(disk_state, context, "malformed" if is_malformed else "vanished")
-    last, counters = disk_state.mount, reading.counters
-    before, origin = disk_state.reading, disk_state.origin
-    if last is None or before is None or origin is None:
-        mount = first_state(reading, context.now_s)
-        after = _without_interval(disk_state, context, counters, counters, 0)
-        return Sample(msgspec.structs.replace(after, mount=mount), active=False)
-    mount = last.after(reading, context.now_s, context.elapsed_s)
-    disk_state = msgspec.structs.replace(disk_state, mount=mount)
-    if has_decreased(before, counters):
-        return _rebased(disk_state, context, counters, 0, "reset")
-    elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
-    interval = interval_of(
-        context.now_s,
-        elapsed_s,
-        before,
-        counters,
-        inflight=0,  # which the kernel does not count
-        inflight_before=disk_state.inflight,
-    )
-    problem = why_impossible(interval, before, counters)
-    if problem is not None:
-        sample = _rebased(disk_state, context, counters, 0, "malformed")
-        return msgspec.structs.replace(sample, problem=problem)
-    interval = with_operations(interval, last, mount)
-    active = interval.inflight > 0 or counters != before
-    return Sample(disk_state, active, interval, counters, interval.inflight)
-
-
-def _rebased(
+def rebased(
     disk_state: DiskState,
     context: TickContext,
     reading: CounterValues,
@@ -344,7 +290,7 @@ def _rebased(
     """Return a sample after which the totals of a disk go on from other counters."""
     total = difference(disk_state.reading or (), disk_state.origin or ())
     origin = difference(reading, _with_length(total, len(reading)))
-    after = _without_interval(disk_state, context, reading, origin, inflight)
+    after = without_interval(disk_state, context, reading, origin, inflight)
     return Sample(after, active=True, gap=gap)
 
 
@@ -391,15 +337,7 @@ def judge_disk(
         ),
     )
     return msgspec.structs.replace(
-        disk_state,
-        reading=sample.reading,
-        is_listed=True,
-        inflight=sample.inflight,
-        totals=assessed.totals,
-        detector=assessed.detector,
-        window_verdict=assessed.window_verdict,
-        decided=assessed.decided,
-        credits=assessed.credits,
+        disk_state, reading=sample.reading, inflight=sample.inflight, **assessed
     )
 
 
@@ -435,7 +373,7 @@ def _counted(
     return msgspec.structs.replace(disk_state, data_writes=data_writes), exact
 
 
-def _without_interval(
+def without_interval(
     disk_state: DiskState,
     context: TickContext,
     reading: CounterValues,
@@ -445,33 +383,21 @@ def _without_interval(
     """Return the state after a first sample, or after a reset of the counters."""
     assessed = assess_gap(disk_state, disk_state.assignment.limits, context, inflight)
     return msgspec.structs.replace(
-        disk_state,
-        reading=reading,
-        origin=origin,
-        is_listed=True,
-        inflight=inflight,
-        totals=assessed.totals,
-        detector=assessed.detector,
-        window_verdict=None,
-        decided=(),
-        credits=assessed.credits,
+        disk_state, reading=reading, origin=origin, inflight=inflight, **assessed
     )
 
 
-def _missing(
+def missing(
     disk_state: DiskState, context: TickContext, gap: GapReason, problem: str | None = None
 ) -> Sample:
     """Keep the totals of a disk without a valid line; the time without it is not assessed."""
     was_listed = disk_state.is_listed
     limits = disk_state.assignment.limits
-    totals = disk_state.totals.with_undecided_unproven(limits)
-    if was_listed:
-        totals = totals.with_idle_until(context.assessed_before, context.now_s)
     missing = msgspec.structs.replace(
         disk_state,
         is_listed=False,
         inflight=0,
-        totals=totals,
+        totals=totals_at_last_sample(disk_state, limits, context),
         detector=after_gap(disk_state.detector),
         window_verdict=None,
         decided=(),

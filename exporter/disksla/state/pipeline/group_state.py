@@ -1,18 +1,17 @@
 """State of a group of disks that share limits of the machine, and its update by one sample."""
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import reduce
 
 import msgspec
 
+from disksla.base.counts import total
 from disksla.kernel.disks import Disk, at_bottom
 from disksla.promise.catalogue import Caching, SharedLimits
 from disksla.promise.configuration import Settings, is_shared_by
-from disksla.state.pipeline.assessment import TickContext, assess, assess_gap, credits_at
+from disksla.state.pipeline.assessment import Assessed, TickContext, assess, assess_gap, credits_at
 from disksla.state.pipeline.disk_state import DiskState, Sample
-from disksla.state.pipeline.totals import DiskTotals
 from disksla.verdict.credits import CreditAccount
-from disksla.verdict.interval import Interval, summed
+from disksla.verdict.interval import Interval
 from disksla.verdict.throttling import (
     MACHINE_LIMITS,
     DetectorState,
@@ -29,7 +28,7 @@ from disksla.verdict.throttling import (
 SECONDS_OF_WINDOWS = 5
 
 
-class GroupState(msgspec.Struct, frozen=True, gc=False):
+class GroupState(Assessed, frozen=True, kw_only=True, gc=False):
     """Everything known of one group. What its disks do in the same time counts as one disk's."""
 
     shared: SharedLimits
@@ -37,11 +36,6 @@ class GroupState(msgspec.Struct, frozen=True, gc=False):
     """The monitored disks in it, by kernel name."""
     counted: tuple[str, ...]
     """The disks whose I/O is added up, monitored or not; none of them is above another."""
-    totals: DiskTotals = DiskTotals()
-    detector: DetectorState = DetectorState()
-    window_verdict: WindowVerdict | None = None
-    credits: CreditAccount | None = None
-    """Burst credits of the machine; None if its limits have no burst."""
     certain_detector: DetectorState = DetectorState()
     """The same without requests that the cache of the host may have served."""
     window: SharedWindow | None = None
@@ -49,6 +43,7 @@ class GroupState(msgspec.Struct, frozen=True, gc=False):
     throttled_s: Mapping[LimitKind, float] = {}
     """Seconds in which one of its disks was throttled by its limit, by limit."""
     is_listed: bool = True
+    """Its disks are always sampled, or did nothing."""
 
     def credits_at(self, boottime_s: float) -> CreditAccount | None:
         """Return the credits at a time after the last update; None without a burst."""
@@ -74,27 +69,18 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
         assessed = assess(group, limits, whole, context, fewest=fewest)
     else:
         assessed = assess_gap(group, limits, context, inflight)
-    certain_detector, certain_decided = after_gap(group.certain_detector), assessed.decided
+    group = msgspec.structs.replace(group, **assessed)
+    certain_detector, certain_decided = after_gap(group.certain_detector), group.decided
     if certain is not None and certain.seconds:
         certain_detector, certain_decided = classify(
             group.certain_detector, certain, (), limits, context.tolerance_ratio
         )
     window = None
-    if assessed.decided and certain_decided:
-        detectors = (
-            [assessed.detector] if certain is None else [assessed.detector, certain_detector]
-        )
-        decided = (*reversed(assessed.decided), *reversed(certain_decided))
+    if group.decided and certain_decided:
+        detectors = [group.detector] if certain is None else [group.detector, certain_detector]
+        decided = (*reversed(group.decided), *reversed(certain_decided))
         window = _window(group.shared, detectors, decided, len(samples), context.tolerance_ratio)
-    return msgspec.structs.replace(
-        group,
-        totals=assessed.totals,
-        detector=assessed.detector,
-        window_verdict=assessed.window_verdict,
-        credits=assessed.credits,
-        certain_detector=certain_detector,
-        window=window,
-    )
+    return msgspec.structs.replace(group, certain_detector=certain_detector, window=window)
 
 
 def _window(
@@ -138,7 +124,7 @@ def _last_served(seconds: Sequence[Second]) -> list[Interval]:
     One second may have a window of the limiter more or less.
     """
     last = [each.served for each in seconds[-SECONDS_OF_WINDOWS:]]
-    return [last[-1], summed(last)] if last else []
+    return [last[-1], total(last)] if last else []
 
 
 def with_verdicts(group: GroupState, disks: Sequence[DiskState]) -> GroupState:
@@ -187,7 +173,9 @@ def groups_after(
             continue
         beside = _devices_in(others, shared, settings)
         counted = tuple(sorted(at_bottom(devices + beside, inventory)))
-        group = before.get(shared.name, GroupState(shared, devices, counted))
+        group = before.get(
+            shared.name, GroupState(shared=shared, devices=devices, counted=counted)
+        )
         same_burst = group.shared.limits.burst == shared.limits.burst
         if (group.shared, group.devices, group.counted) != (shared, devices, counted):
             group = msgspec.structs.replace(
@@ -206,7 +194,17 @@ def groups_after(
 
 def _together(intervals: Sequence[Interval]) -> Interval:
     """Return what several disks did in the same time."""
-    return reduce(Interval.beside, intervals)
+    first = intervals[0]
+    if len(intervals) == 1:
+        return first
+    return msgspec.structs.replace(
+        total(intervals),
+        end_s=first.end_s,
+        seconds=first.seconds,
+        inflight=sum(each.inflight for each in intervals),
+        inflight_before=sum(each.inflight_before for each in intervals),
+        busy_ms=0,  # several may be busy at the same time
+    )
 
 
 def _devices_in(

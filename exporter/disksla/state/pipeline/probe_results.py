@@ -8,7 +8,7 @@ import msgspec
 from disksla.base import histogram
 from disksla.base.histogram import Histogram, LatencyBin
 from disksla.promise.configuration import ProbeKind
-from disksla.state.pipeline.latency import LATENCY_BOUNDS_S
+from disksla.state.pipeline.totals import LATENCY_BOUNDS_S
 
 SkipReason = Literal[
     "device_missing",
@@ -31,17 +31,10 @@ PERMANENT_REASONS: frozenset[SkipReason] = frozenset(
 """Reasons that do not pass by themselves: the configuration or the disk has to change."""
 
 
-ProbeFailure = Literal[
-    "timeout",
-    "unplugged",
-    "no_space",
-    "read_only",
-    "permission",
-    "bad_output",
-    "stopped",
-    "error",
-    "no_scratch_file",
+FioFailure = Literal[
+    "timeout", "unplugged", "no_space", "read_only", "permission", "bad_output", "stopped", "error"
 ]
+ProbeFailure = Literal[FioFailure, "no_scratch_file"]
 """`no_scratch_file` if no scratch file could be made; otherwise as for any run of fio."""
 
 

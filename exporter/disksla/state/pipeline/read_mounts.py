@@ -2,10 +2,14 @@
 
 import msgspec
 
+from disksla.kernel.procfs import MountReading, has_decreased
 from disksla.state.pipeline.assessment import TickContext
-from disksla.state.pipeline.disk_state import Sample, read_mount
+from disksla.state.pipeline.disk_state import DiskState, Sample, missing, rebased, without_interval
+from disksla.state.pipeline.mount_sample import first_state, with_operations
+from disksla.state.pipeline.odd_counters import why_impossible
 from disksla.state.pipeline.state import MountsRead, State
 from disksla.state.pipeline.tick import Tick
+from disksla.verdict.interval import interval_of
 from disksla.verdict.throttling import Sign
 
 _MOUNT_SIGNS: frozenset[Sign] = frozenset({"bucket"})
@@ -45,6 +49,44 @@ def mount_samples(state: State, tick: Tick, context: TickContext) -> dict[str, S
     return samples
 
 
+def read_mount(
+    disk_state: DiskState,
+    reading: MountReading | None,
+    context: TickContext,
+    *,
+    is_malformed: bool = False,
+) -> Sample:
+    """Return a sample of an NFS mount; `reading` is None if it is not mounted, or malformed."""
+    if reading is None:
+        return missing(disk_state, context, "malformed" if is_malformed else "vanished")
+    last, counters = disk_state.mount, reading.counters
+    before, origin = disk_state.reading, disk_state.origin
+    if last is None or before is None or origin is None:
+        mount = first_state(reading, context.now_s)
+        after = without_interval(disk_state, context, counters, counters, 0)
+        return Sample(msgspec.structs.replace(after, mount=mount), active=False)
+    mount = last.after(reading, context.now_s, context.elapsed_s)
+    disk_state = msgspec.structs.replace(disk_state, mount=mount)
+    if has_decreased(before, counters):
+        return rebased(disk_state, context, counters, 0, "reset")
+    elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
+    interval = interval_of(
+        context.now_s,
+        elapsed_s,
+        before,
+        counters,
+        inflight=0,  # which the kernel does not count
+        inflight_before=disk_state.inflight,
+    )
+    problem = why_impossible(interval, before, counters)
+    if problem is not None:
+        sample = rebased(disk_state, context, counters, 0, "malformed")
+        return msgspec.structs.replace(sample, problem=problem)
+    interval = with_operations(interval, last, mount)
+    active = interval.inflight > 0 or counters != before
+    return Sample(disk_state, active, interval, counters, interval.inflight)
+
+
 def mounts_read(
     state: State, tick: Tick, context: TickContext, *, is_gap: bool
 ) -> MountsRead | None:
@@ -53,8 +95,3 @@ def mounts_read(
         return MountsRead(context.assessed_after, context.boottime_s)
     read = state.mounts_read
     return msgspec.structs.replace(read, is_gap=True) if read is not None and is_gap else read
-
-
-def active_mounts(state: State) -> frozenset[str]:
-    """Return the NFS mounts that were active when they were read last."""
-    return state.active & state.mounts

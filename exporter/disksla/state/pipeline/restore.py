@@ -43,7 +43,7 @@ def restore_disk(
     Nothing is saved of a disk that has neither serial nor WWN. If its terms are not those that it
     was saved with, only the bytes used by probes are restored.
     """
-    fresh = DiskState(disk, assignment)
+    fresh = DiskState(disk=disk, assignment=assignment)
     key = disk_key(disk)
     if previous_run is None or now is None or key is None:
         return fresh

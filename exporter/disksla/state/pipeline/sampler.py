@@ -77,20 +77,6 @@ class _NewMatch(NamedTuple):
     has_new_disks: bool
 
 
-class _Events(NamedTuple):
-    """What was posted since the last tick."""
-
-    matched: Matched | None = None
-    disks: tuple[Disk, ...] | None = None
-    """The block devices of `matched`, if they are new."""
-    probes: tuple[ProbeResult, ...] = ()
-    provider: tuple[Reading | Failure, ...] = ()
-    consumers: tuple[ConsumerReading, ...] = ()
-
-
-_NO_EVENTS = _Events()
-
-
 def read_clocks() -> Clocks:
     """Return the current time of all clocks."""
     return Clocks(
@@ -265,12 +251,12 @@ class Sampler:
 
     def _tick(self, due_s: float, missed_ticks: int) -> None:
         """Read a tick; what is to do for it waits for its turn, but not behind many others."""
-        events = self._take_events()
-        tick = self._read_tick(self.state, due_s, missed_ticks, events)
+        tick = self._read_tick(self.state, due_s, missed_ticks)
+        tick, matched = self._with_events(tick)
         self._on_tick(tick)
         if len(self._work) >= MOST_WAITING:
             self._go_on()
-        self._work.append(self._advance(tick, events.matched))
+        self._work.append(self._advance(tick, matched))
 
     def _go_on(self, until_s: float = float("inf")) -> None:
         """Go on with the last ticks until a time, by one part at least."""
@@ -297,9 +283,12 @@ class Sampler:
 
     def _advance(self, tick: Tick, matched: Matched | None) -> Iterator[None]:
         """Advance the state by a tick in parts, publish it, and tell others what is new."""
-        before = self.state
-        for self.state in _advance(before, tick, matched):
-            yield
+        before = state = self.state
+        if matched is not None:
+            state = configure(state, matched, tick.clocks)
+        # `tick.disks` is for those who read the recording: here the disks are matched already.
+        without_disks = msgspec.structs.replace(tick, disks=None)
+        self.state = yield from advance_in_parts(state, without_disks)
         self.ticked_at_s = tick.clocks.monotonic_s
         _log_source_changes(before, self.state)
         if self._failure is not None:
@@ -317,30 +306,28 @@ class Sampler:
             log.info("wall clock was set", extra=fields(step_seconds=step_s))
             self.on_clock_set()
 
-    def _take_events(self) -> _Events:
-        """Return what was posted since the last tick."""
+    def _with_events(self, tick: Tick) -> tuple[Tick, Matched | None]:
+        """Return a tick with what was posted since the last, and the new match, if any."""
         if self._events.empty():
-            return _NO_EVENTS
-        new: _NewMatch | None = None
-        has_new_disks = False
-        probes: list[ProbeResult] = []
-        provider: list[Reading | Failure] = []
-        consumers: list[ConsumerReading] = []
+            return tick, None
+        events = []
         while not self._events.empty():
-            match self._events.get():
-                case _NewMatch() as new:
-                    has_new_disks = has_new_disks or new.has_new_disks
-                case ProbeResult() as result:
-                    probes.append(result)
-                case Reading() | Failure() as message:
-                    provider.append(message)
-                case ConsumerReading() as found:
-                    consumers.append(found)
-        matched = None if new is None else new.matched
-        disks = matched.inventory if matched is not None and has_new_disks else None
-        return _Events(matched, disks, tuple(probes), tuple(provider), tuple(consumers))
+            events.append(self._events.get())
+        tick = msgspec.structs.replace(
+            tick,
+            probes=tuple(each for each in events if isinstance(each, ProbeResult)),
+            provider=tuple(each for each in events if isinstance(each, Reading | Failure)),
+        ).with_readings(each for each in events if isinstance(each, ConsumerReading))
+        matches = [each for each in events if isinstance(each, _NewMatch)]
+        if not matches:
+            return tick, None
+        matched = matches[-1].matched
+        if any(each.has_new_disks for each in matches):
+            disks = matched.inventory
+            tick = msgspec.structs.replace(tick, disks=disks, cpus=matched.cpus)
+        return tick, matched
 
-    def _read_tick(self, state: State, due_s: float, missed_ticks: int, events: _Events) -> Tick:
+    def _read_tick(self, state: State, due_s: float, missed_ticks: int) -> Tick:
         clocks = self._clocks()
         text: str | None = None
         problems = {}
@@ -357,7 +344,7 @@ class Sampler:
         if needs_host_wait(state):
             host, host_problems = self._host.read()
             problems |= host_problems
-        tick = Tick(
+        return Tick(
             clocks,
             text,
             lateness_s=max(0.0, clocks.monotonic_s - due_s),
@@ -366,8 +353,6 @@ class Sampler:
             data_writes=data_writes,
             close=close,
             mounts=mounts,
-            disks=events.disks,
-            cpus=None if events.disks is None or events.matched is None else events.matched.cpus,
             host=host,
             problems={
                 **problems,
@@ -376,10 +361,7 @@ class Sampler:
                 **data_write_problems,
                 **mount_problems,
             },
-            probes=events.probes,
-            provider=events.provider,
         )
-        return tick.with_readings(events.consumers) if events.consumers else tick
 
     def _read_mounts(
         self, state: State, clocks: Clocks
@@ -410,14 +392,6 @@ class Sampler:
         if time.monotonic() - clocks.monotonic_s > LATEST_COUNT_S:
             counts = {}
         return counts, problems
-
-
-def _advance(state: State, tick: Tick, matched: Matched | None) -> Iterator[State]:
-    """Return the parts of a tick, whose disks are matched already."""
-    if matched is not None:
-        state = configure(state, matched, tick.clocks)
-        tick = msgspec.structs.replace(tick, disks=None)
-    return advance_in_parts(state, tick)
 
 
 def _log_source_changes(before: State, after: State) -> None:

@@ -1,10 +1,11 @@
 """Statistics of the sampler itself: ticks, lateness, gaps, and errors by source."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
 from disksla.base.histogram import Histogram
+from disksla.base.operating_system import SourceHealth
 from disksla.verdict.interval import GAP_REASONS
 
 LATENESS_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
@@ -30,6 +31,8 @@ class SamplerStats(msgspec.Struct, frozen=True):
     errors: Mapping[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
     problems: Mapping[str, str] = {}
     """Sources that cannot be read now: `source` or `source:device` -> error message."""
+    parts: Mapping[str, bool] = {}
+    """Whether other parts of the daemon work."""
 
     def ticked(self, lateness_s: float, missed_ticks: int) -> "SamplerStats":
         """Add one tick: its delay after the deadline, and the deadlines missed before it."""
@@ -64,9 +67,22 @@ class SamplerStats(msgspec.Struct, frozen=True):
         }
         return msgspec.structs.replace(self, errors=errors, problems={**kept, **problems})
 
-    def works(self, source: str) -> bool:
-        """Return whether a source could be read at the last attempt."""
-        return not any(_source_of(key) == source for key in self.problems)
+    @property
+    def collectors(self) -> dict[str, bool]:
+        """Whether each source could be read at the last attempt, and each part works."""
+        failed = {_source_of(key) for key in self.problems}
+        return {source: source not in failed for source in SOURCES} | dict(self.parts)
+
+    def with_health(self, sources: Iterable[SourceHealth]) -> "SamplerStats":
+        """Add the health of other parts of the daemon."""
+        errors, parts, problems = dict(self.errors), dict(self.parts), dict(self.problems)
+        for health in sources:
+            errors[health.source] = health.errors
+            if health.works is not None:
+                parts[health.source] = health.works
+            if health.problem is not None:
+                problems[health.source] = health.problem
+        return msgspec.structs.replace(self, errors=errors, parts=parts, problems=problems)
 
 
 def _source_of(key: str) -> str:

@@ -10,8 +10,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from disksla.base.counts import total
 from disksla.promise.catalogue import Limits
-from disksla.verdict.interval import Interval, load_of, summed
+from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.throttling import LIMITED_VERDICTS, WindowVerdict
 
 Direction = Literal["read", "write"]
@@ -98,7 +99,7 @@ class SlowTotals(msgspec.Struct, frozen=True, gc=False):
         """Return totals after the windows of about a second, with their verdicts."""
         if any(each.throttle or each.verdict in LIMITED_VERDICTS for each in verdicts):
             return self
-        whole = summed(windows).without_flushes()
+        whole = total(windows).without_flushes()
         taken = dict(_latencies(whole))
         if not taken:  # they took so little time together that nobody waited
             is_known = whole.requests and None not in {whole.read_ms, whole.write_ms}

@@ -1,127 +1,250 @@
-"""Snapshot of a state: what metrics, the status page and commands show.
+"""What metrics, the status page and commands show of a state; each value is made when asked for.
 
-A snapshot is made on request, because the totals of idle disks are not updated at every tick:
-`take_snapshot` brings them up to date. Do not publish values of a `State` directly.
+The totals of idle disks are not updated at every tick; here they are complete. Do not publish
+values of a `State` directly.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 import msgspec
 
 from disksla.base.histogram import Histogram
 from disksla.base.operating_system import SourceHealth
 from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals
-from disksla.kernel.disks import Disk
 from disksla.kernel.procfs import Counters, HostWait, MountReading
-from disksla.promise.catalogue import Assignment, Limits, SharedLimits, TermsSource
-from disksla.promise.configuration import (
-    PROBE_KINDS,
-    ProbeKind,
-    Profile,
-    UnusedEntry,
-    machine_type_of,
-)
+from disksla.promise.catalogue import Limits, TermsSource
+from disksla.promise.configuration import PROBE_KINDS, ProbeKind, UnusedEntry, machine_type_of
 from disksla.state.pipeline.disk_state import DiskState
 from disksla.state.pipeline.group_state import GroupState
-from disksla.state.pipeline.peaks import Traffic, highest, traffic_of
 from disksla.state.pipeline.probe_results import ProbeTotals
-from disksla.state.pipeline.sampler_stats import SOURCES
+from disksla.state.pipeline.sampler_stats import SamplerStats
 from disksla.state.pipeline.slow import Direction, SlowTotals
 from disksla.state.pipeline.state import State
-from disksla.state.pipeline.totals import AssessedTime, DiskTotals, VerdictTotals, sum_recent
+from disksla.state.pipeline.totals import (
+    DiskTotals,
+    Traffic,
+    VerdictTotals,
+    highest,
+    sum_recent,
+    traffic_of,
+)
 from disksla.state.provider_count import Agreement, ProviderState
 from disksla.verdict.credits import CreditLevel
-from disksla.verdict.interval import Clocks, Interval, load_of
-from disksla.verdict.throttling import MACHINE_LIMITS, Ceiling, LimitKind, Throttle, Verdict
+from disksla.verdict.interval import Interval, load_of
+from disksla.verdict.throttling import (
+    MACHINE_LIMITS,
+    Ceiling,
+    LimitKind,
+    Throttle,
+    Verdict,
+    WindowVerdict,
+)
 
 
-class DiskSnapshot(msgspec.Struct, frozen=True):
-    """One monitored disk."""
+class _Judged:
+    """What a disk and a group of disks have in common."""
 
-    disk: Disk
-    assignment: Assignment
-    counters: Counters | None
-    """Increase since this daemon first sampled the disk, unwrapped; None before that."""
-    inflight: int | None
-    """Requests in flight at the last sample; None if the disk was not listed in it."""
-    read_latency_s: Histogram
-    write_latency_s: Histogram
-    load: Histogram | None
-    """Load of each window; None if the terms promise nothing."""
-    peak: Traffic
-    """Highest rates of any window within the last minute."""
-    present: Traffic
-    """Mean rates over the last second or so."""
-    present_load: float | None
-    """Load over the same time; None if the terms promise nothing."""
-    verdict: Verdict | None = None
-    """Verdict on the last window; None after a gap."""
-    throttle: Throttle | None = None
-    """Where it is throttled, if it is."""
-    verdict_totals: VerdictTotals = VerdictTotals()
-    """Seconds by verdict and by limit, and what throttling cost."""
-    ceiling: Ceiling | None = None
-    """Rate at which the disk was last throttled."""
-    slow: SlowTotals = SlowTotals()
-    """How long the disk was slow."""
-    usual_latency_s: Mapping[Direction, float] = {}
-    """Of a small request that is alone; without those that are not known."""
-    credits: tuple[CreditLevel, ...] = ()
-    """Burst credits by resource; empty if the terms have no burst."""
-    probes: Mapping[ProbeKind, ProbeTotals] = {}
-    """Totals of probes by kind; kinds that are configured are present from the start."""
-    groups: tuple[str, ...] = ()
-    """Groups that the disk is in, which share limits of the machine."""
-    data_writes: int | None = None
-    """Counted exactly since the first count; None while they are not counted."""
-    machine_type: str | None = None
-    """Of the provider, by the best source; None if it is not known."""
-    agreement: Agreement | None = None
-    """Seconds by its verdicts and by what the provider says; None if that is not known."""
-    probe_intervals_s: Mapping[ProbeKind, float | None] = {}
-    """Configured time between probes, by kind; None for a schedule in crontab format."""
-    provider: ProviderState | None = None
-    """What its statistics page says; None if it was never read."""
-    provider_is_current: bool = False
-    """Whether the page was read lately."""
-    consumers: ConsumerTotals = NO_CONSUMERS
-    """What consumers used of it, while it was watched."""
-    why_no_consumers: str | None = None
-    """Why they are not known; None while they are, or before that is known."""
-    mount: MountReading | None = None
-    """What the kernel counts of an NFS mount since it was mounted; None for a block device."""
+    def __init__(
+        self, judged: DiskState | GroupState, limits: Limits, state: State, *, is_mount: bool
+    ) -> None:
+        """Show a part of a state."""
+        self._judged, self._limits, self._state = judged, limits, state
+        self._assessed = state.assessed_of(is_mount=is_mount)
+
+    @cached_property
+    def totals(self) -> DiskTotals:
+        """Sums over all windows, those that are undecided and those that were idle included."""
+        totals = self._judged.totals.with_undecided(self._limits)
+        if not self._judged.is_listed:
+            return totals
+        return totals.with_idle_until(self._assessed, self._state.now_s)
+
+    @cached_property
+    def present_load(self) -> float | None:
+        """Load over the last second or so; None if the terms promise nothing."""
+        return load_of(self._last_second, self._limits.promise_charges)
+
+    @cached_property
+    def credits(self) -> tuple[CreditLevel, ...]:
+        """Burst credits by resource; empty without a burst."""
+        clocks = self._state.clocks
+        account = None if clocks is None else self._judged.credits_at(clocks.boottime_s)
+        return () if account is None else account.levels(self._limits, self._last_second)
+
+    @cached_property
+    def _last_second(self) -> Interval:
+        """The last second until the counters were read, which may be before the last tick."""
+        state = self._state
+        read_s = state.now_s - (state.assessed.seconds - self._assessed.seconds)
+        tick_s = state.settings.sampling.interval_s
+        return sum_recent(self.totals.recent, read_s, tick_s).without_flushes()
 
 
-class GroupSnapshot(msgspec.Struct, frozen=True):
+class GroupSnapshot(_Judged):
     """One group of monitored disks that share limits of the machine."""
 
-    shared: SharedLimits
-    devices: tuple[str, ...]
-    load: Histogram
-    """Load of each window."""
-    present_load: float | None
-    """Load over the last second or so."""
-    throttled_s: Mapping[LimitKind, float]
-    """Seconds in which requests of the group waited for its limit, by limit."""
-    credits: tuple[CreditLevel, ...] = ()
-    """Burst credits by resource; empty if the limits have no burst."""
+    def __init__(self, group: GroupState, state: State) -> None:
+        """Show a group of a state."""
+        is_of_mounts = group.shared.device is not None
+        super().__init__(group, group.shared.limits, state, is_mount=is_of_mounts)
+        self.shared, self.devices, self._group = group.shared, group.devices, group
+
+    @cached_property
+    def throttled_s(self) -> Mapping[LimitKind, float]:
+        """Seconds in which requests of the group waited for its limit, by limit."""
+        by_limit = self._group.throttled_s
+        return {limit: by_limit.get(shown, 0.0) for limit, shown in MACHINE_LIMITS.items()}
 
 
-class SamplerSnapshot(msgspec.Struct, frozen=True):
-    """Ticks, gaps and errors of the sampler."""
+class DiskSnapshot(_Judged):
+    """One monitored disk."""
 
-    ticks: int
-    missed_ticks: int
-    lateness_s: Histogram
-    gaps: Mapping[str, int]
-    """Gaps by reason; every reason is present from the start."""
-    errors: Mapping[str, int]
-    """Errors by source; every source is present from the start."""
-    collectors: Mapping[str, bool]
-    """Whether each source could be read at the last attempt."""
-    problems: Mapping[str, str] = {}
-    """Error messages of sources that could not be read, where there is one."""
+    def __init__(self, disk_state: DiskState, state: State) -> None:
+        """Show a disk of a state."""
+        self.disk, self.assignment = disk_state.disk, disk_state.assignment
+        self._disk_state = disk_state
+        super().__init__(
+            disk_state, disk_state.assignment.limits, state, is_mount=self.disk.is_mount
+        )
+
+    @cached_property
+    def counters(self) -> Counters | None:
+        """Increase since this daemon first sampled the disk, unwrapped; None before that."""
+        return self._disk_state.counters
+
+    @cached_property
+    def inflight(self) -> int | None:
+        """Requests in flight at the last sample; None if the disk was not listed in it."""
+        return self._disk_state.inflight if self._disk_state.is_listed else None
+
+    @cached_property
+    def load(self) -> Histogram | None:
+        """Load of each window; None if the terms promise nothing."""
+        return self.totals.load if self._limits.promise_charges else None
+
+    @cached_property
+    def peak(self) -> Traffic:
+        """Highest rates of any window within the last minute."""
+        return highest(self.totals.peaks, self._state.now_s)
+
+    @cached_property
+    def present(self) -> Traffic:
+        """Mean rates over the last second or so."""
+        return traffic_of(self._last_second)
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """Verdict on the last window; None after a gap."""
+        return None if self._window is None else self._window.verdict
+
+    @cached_property
+    def throttle(self) -> Throttle | None:
+        """Where it is throttled, if it is; the limit is the one that the provider counts."""
+        throttle = None if self._window is None else self._window.throttle
+        comparison = self._disk_state.comparison
+        if throttle is None or comparison is None:
+            return throttle
+        return comparison.present(throttle, self._state.now_s)
+
+    @cached_property
+    def _window(self) -> WindowVerdict | None:
+        """The last second that is decided; idle if the disk was since. None after a gap."""
+        is_idle = self._disk_state.is_listed and self.disk.name not in self._state.active
+        return WindowVerdict("idle") if is_idle else self._disk_state.window_verdict
+
+    @cached_property
+    def verdict_totals(self) -> VerdictTotals:
+        """Seconds by verdict and by limit, and what throttling cost."""
+        totals = self.totals.verdict_totals
+        host = totals.host.where_known(self._state.last_host)
+        return msgspec.structs.replace(
+            totals,
+            throttled_s=self._disk_state.throttled_s,
+            host=HostWait() if self.disk.is_mount else host,  # a server's waits do not raise it
+        )
+
+    @cached_property
+    def slow(self) -> SlowTotals:
+        """How long the disk was slow."""
+        return self.totals.slow
+
+    @cached_property
+    def usual_latency_s(self) -> Mapping[Direction, float]:
+        """Of a small request that is alone; without those that are not known."""
+        return self.slow.usual_latencies_s(self._state.now_s)
+
+    @cached_property
+    def ceiling(self) -> Ceiling | None:
+        """Rate at which the disk was last throttled."""
+        return self._disk_state.detector.ceiling
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """Groups that the disk is in, which share limits of the machine."""
+        groups = self._state.groups.items()
+        return tuple(
+            name
+            for name, group in groups
+            if self.disk.name in group.devices and not group.shared.of_type
+        )
+
+    @cached_property
+    def machine_type(self) -> str | None:
+        """Of the provider, by the best source; None if it is not known."""
+        return machine_type_of(self._state.settings, self._state.configuration.terms_files)
+
+    @cached_property
+    def data_writes(self) -> int | None:
+        """Counted exactly since the first count; None while they are not counted."""
+        return self._disk_state.data_writes.exact_total
+
+    @cached_property
+    def probe_intervals_s(self) -> Mapping[ProbeKind, float | None]:
+        """Configured time between probes, by kind; None for a schedule in crontab format."""
+        return self._state.settings.probes_of(self.disk.name)
+
+    @cached_property
+    def probes(self) -> Mapping[ProbeKind, ProbeTotals]:
+        """Totals of probes by kind; kinds that are configured are present from the start."""
+        totals = self._disk_state.probes
+        return {
+            kind: totals.get(kind, ProbeTotals())
+            for kind in PROBE_KINDS
+            if kind in self.probe_intervals_s or (kind in totals and totals[kind].is_used)
+        }
+
+    @cached_property
+    def agreement(self) -> Agreement | None:
+        """Seconds by its verdicts and by what the provider says; None if that is not known."""
+        comparison = self._disk_state.comparison
+        return None if comparison is None else comparison.agreement
+
+    @cached_property
+    def provider(self) -> ProviderState | None:
+        """What its statistics page says; None if it was never read."""
+        return self._disk_state.provider
+
+    @cached_property
+    def provider_is_current(self) -> bool:
+        """Whether the page was read lately."""
+        return self.provider is not None and self.provider.is_current(self._state.now_s)
+
+    @cached_property
+    def consumers(self) -> ConsumerTotals:
+        """What consumers used of it, while it was watched."""
+        return self._disk_state.consumers if self._state.settings.consumers else NO_CONSUMERS
+
+    @cached_property
+    def why_no_consumers(self) -> str | None:
+        """Why they are not known; None while they are, or before that is known."""
+        return self._state.why_no_consumers
+
+    @cached_property
+    def mount(self) -> MountReading | None:
+        """What the kernel counts of an NFS mount since it was mounted; None for a block device."""
+        return None if self._disk_state.mount is None else self._disk_state.mount.reading
 
 
 class TermsSnapshot(msgspec.Struct, frozen=True):
@@ -140,199 +263,73 @@ class TermsSnapshot(msgspec.Struct, frozen=True):
     """Files that could not be read, and questions that were not answered, by source and reason."""
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class Snapshot:
     """All monitored disks, and the sampler, at the last sample."""
 
-    disks: tuple[DiskSnapshot, ...]
-    sampler: SamplerSnapshot
-    groups: tuple[GroupSnapshot, ...] = ()
-    terms: TermsSnapshot = TermsSnapshot()
-    timestamp_s: float = 0.0
-    """Wall-clock time of the last sample, in seconds since 1970; 0 before the first."""
-    profile: Profile = "default"
-    """Which metrics are published."""
+    def __init__(
+        self,
+        state: State,
+        health: Iterable[SourceHealth] = (),
+        terms_failures: Mapping[tuple[TermsSource, str], int] | None = None,
+    ) -> None:
+        """Show a state, the health of parts other than the sampler, and failures of terms."""
+        self._state, self._health, self._terms_failures = state, health, terms_failures or {}
+        self.profile = state.settings.metrics.profile
 
-    def with_terms_failures(self, failures: Mapping[tuple[TermsSource, str], int]) -> "Snapshot":
-        """Return the snapshot with the failures of reading and finding out terms."""
-        terms = msgspec.structs.replace(self.terms, failures=failures)
-        return msgspec.structs.replace(self, terms=terms)
+    @cached_property
+    def disks(self) -> tuple[DiskSnapshot, ...]:
+        """The disks in the order of their names."""
+        monitored = sorted(self._state.monitored.items())
+        return tuple(DiskSnapshot(disk_state, self._state) for _, disk_state in monitored)
 
-    def with_health(self, sources: Iterable[SourceHealth]) -> "Snapshot":
-        """Return the snapshot with the health of parts other than the sampler."""
-        errors, collectors = dict(self.sampler.errors), dict(self.sampler.collectors)
-        problems = dict(self.sampler.problems)
-        for health in sources:
-            errors[health.source] = health.errors
-            if health.works is not None:
-                collectors[health.source] = health.works
-            if health.problem is not None:
-                problems[health.source] = health.problem
-        sampler = msgspec.structs.replace(
-            self.sampler, errors=errors, collectors=collectors, problems=problems
+    @cached_property
+    def groups(self) -> tuple[GroupSnapshot, ...]:
+        """The groups in the order of their names, but those of a type of disks."""
+        groups = sorted(self._state.groups.items())
+        return tuple(
+            GroupSnapshot(group, self._state) for _, group in groups if not group.shared.of_type
         )
-        return msgspec.structs.replace(self, sampler=sampler)
 
+    @cached_property
+    def sampler(self) -> SamplerStats:
+        """Ticks, gaps and errors of the sampler, and the health of other parts."""
+        return self._state.sampler_stats.with_health(self._health)
 
-def take_snapshot(state: State) -> Snapshot:
-    """Return a snapshot of a state, with the disks in the order of their names."""
-    stats = state.sampler_stats
-    return Snapshot(
-        disks=tuple(
-            _disk_snapshot(disk_state, state) for _, disk_state in sorted(state.monitored.items())
-        ),
-        sampler=SamplerSnapshot(
-            ticks=stats.ticks,
-            missed_ticks=stats.missed_ticks,
-            lateness_s=stats.lateness_s,
-            gaps=stats.gaps,
-            errors=stats.errors,
-            collectors={source: stats.works(source) for source in SOURCES},
-            problems=stats.problems,
-        ),
-        terms=_terms_snapshot(state),
-        timestamp_s=state.clocks.realtime_s if state.clocks is not None else 0.0,
-        groups=tuple(
-            _group_snapshot(group, state)
-            for _, group in sorted(state.groups.items())
-            if not group.shared.of_type
-        ),
-        profile=state.settings.metrics.profile,
-    )
+    @cached_property
+    def timestamp_s(self) -> float:
+        """Wall-clock time of the last sample, in seconds since 1970; 0 before the first."""
+        return 0.0 if self._state.clocks is None else self._state.clocks.realtime_s
+
+    @cached_property
+    def terms(self) -> TermsSnapshot:
+        """What is known of the terms."""
+        state, configuration = self._state, self._state.configuration
+        as_of_s: dict[TermsSource, float] = {}
+        expiry_s: dict[TermsSource, float] = {}
+        for file in configuration.terms_files:
+            for times_s, time_s in (
+                (as_of_s, file.as_of_timestamp_s),
+                (expiry_s, file.expiry_timestamp_s),
+            ):
+                if time_s is not None:
+                    times_s[file.source] = min(times_s.get(file.source, math.inf), time_s)
+        problems = [
+            problem.message for file in configuration.terms_files for problem in file.problems
+        ]
+        problems += (
+            [] if configuration.machine_problem is None else [configuration.machine_problem]
+        )
+        problems += [
+            f"{device}: {disk_state.assignment.reason}"
+            for device, disk_state in sorted(state.monitored.items())
+            if disk_state.assignment.problem is not None
+        ]
+        return TermsSnapshot(
+            as_of_s, expiry_s, state.unused, tuple(problems), self._terms_failures
+        )
 
 
 def disk_snapshot(state: State, device: str) -> DiskSnapshot | None:
     """Return the snapshot of one disk; None if it is not monitored."""
     disk_state = state.monitored.get(device)
-    return None if disk_state is None else _disk_snapshot(disk_state, state)
-
-
-def _terms_snapshot(state: State) -> TermsSnapshot:
-    as_of_s: dict[TermsSource, float] = {}
-    expiry_s: dict[TermsSource, float] = {}
-    for file in state.terms_files:
-        for times_s, time_s in (
-            (as_of_s, file.as_of_timestamp_s),
-            (expiry_s, file.expiry_timestamp_s),
-        ):
-            if time_s is not None:
-                times_s[file.source] = min(times_s.get(file.source, math.inf), time_s)
-    problems = [problem.message for file in state.terms_files for problem in file.problems]
-    problems += [] if state.machine_problem is None else [state.machine_problem]
-    problems += [
-        f"{device}: {disk_state.assignment.reason}"
-        for device, disk_state in sorted(state.monitored.items())
-        if disk_state.assignment.problem is not None
-    ]
-    return TermsSnapshot(as_of_s, expiry_s, state.unused, tuple(problems))
-
-
-def _group_snapshot(group: GroupState, state: State) -> GroupSnapshot:
-    now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
-    read = state.mounts_read if group.shared.device is not None else None
-    assessed = read.assessed if read else state.assessed
-    limits = group.shared.limits
-    totals = group.totals.with_undecided(limits).with_idle_until(assessed, now_s)
-    recent = _last_second(totals, assessed, state)
-    return GroupSnapshot(
-        shared=group.shared,
-        devices=group.devices,
-        load=totals.load,
-        present_load=load_of(recent, limits.promise_charges),
-        throttled_s={
-            limit: group.throttled_s.get(shown, 0.0) for limit, shown in MACHINE_LIMITS.items()
-        },
-        credits=_levels(group, limits, recent, state.clocks),
-    )
-
-
-def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
-    now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
-    limits, assessed = disk_state.assignment.limits, state.assessed_of(disk_state.disk)
-    totals = disk_state.totals.with_undecided(limits)
-    if disk_state.is_listed:
-        totals = totals.with_idle_until(assessed, now_s)
-    recent = _last_second(totals, assessed, state)
-    promise = limits.promise_charges
-    is_idle = disk_state.is_listed and disk_state.disk.name not in state.active
-    window_verdict = disk_state.window_verdict
-    comparison = disk_state.comparison
-    configured = state.settings.probes_of(disk_state.disk.name)
-    return DiskSnapshot(
-        disk=disk_state.disk,
-        assignment=disk_state.assignment,
-        counters=disk_state.counters,
-        inflight=disk_state.inflight if disk_state.is_listed else None,
-        read_latency_s=totals.read_latency.histogram,
-        write_latency_s=totals.write_latency.histogram,
-        load=totals.load if promise else None,
-        peak=highest(totals.peaks, now_s),
-        verdict="idle"
-        if is_idle
-        else window_verdict.verdict
-        if window_verdict is not None
-        else None,
-        throttle=None if is_idle else _named_throttle(disk_state, now_s),
-        verdict_totals=msgspec.structs.replace(
-            totals.verdict_totals,
-            throttled_s=disk_state.throttled_s,
-            host=HostWait()
-            if disk_state.disk.is_mount  # waits for a server do not raise them
-            else totals.verdict_totals.host.where_known(state.last_host),
-        ),
-        agreement=None if comparison is None else comparison.agreement,
-        ceiling=disk_state.detector.ceiling,
-        slow=totals.slow,
-        usual_latency_s=totals.slow.usual_latencies_s(now_s),
-        credits=_levels(disk_state, limits, recent, state.clocks),
-        groups=tuple(
-            name
-            for name, group in state.groups.items()
-            if disk_state.disk.name in group.devices and not group.shared.of_type
-        ),
-        probes=_probes(disk_state, configured),
-        machine_type=machine_type_of(state.settings, state.terms_files),
-        probe_intervals_s=configured,
-        present=traffic_of(recent),
-        present_load=load_of(recent, promise),
-        data_writes=disk_state.data_writes.exact_total,
-        provider=disk_state.provider,
-        provider_is_current=disk_state.provider is not None
-        and disk_state.provider.is_current(now_s),
-        consumers=disk_state.consumers if state.settings.consumers else NO_CONSUMERS,
-        why_no_consumers=state.why_no_consumers,
-        mount=None if disk_state.mount is None else disk_state.mount.reading,
-    )
-
-
-def _last_second(totals: DiskTotals, assessed: AssessedTime, state: State) -> Interval:
-    """Return the last second until the counters were read, which may be before the last tick."""
-    now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
-    read_s = now_s - (state.assessed.seconds - assessed.seconds)
-    tick_s = state.settings.sampling.interval_s
-    return sum_recent(totals.recent, read_s, tick_s).without_flushes()
-
-
-def _named_throttle(disk_state: DiskState, now_s: float) -> Throttle | None:
-    """Return where a disk is throttled; the limit is the one that the provider counts, if any."""
-    window_verdict, comparison = disk_state.window_verdict, disk_state.comparison
-    throttle = window_verdict.throttle if window_verdict is not None else None
-    if throttle is None or comparison is None:
-        return throttle
-    return comparison.present(throttle, now_s)
-
-
-def _levels(
-    state: DiskState | GroupState, limits: Limits, recent: Interval, clocks: Clocks | None
-) -> tuple[CreditLevel, ...]:
-    account = state.credits_at(clocks.boottime_s) if clocks is not None else None
-    return account.levels(limits, recent) if account is not None else ()
-
-
-def _probes(
-    disk_state: DiskState, configured: Collection[ProbeKind]
-) -> dict[ProbeKind, ProbeTotals]:
-    return {
-        kind: disk_state.probes.get(kind, ProbeTotals())
-        for kind in PROBE_KINDS
-        if kind in configured or (kind in disk_state.probes and disk_state.probes[kind].is_used)
-    }
+    return None if disk_state is None else DiskSnapshot(disk_state, state)

@@ -7,8 +7,7 @@ import msgspec
 from disksla.kernel.consumers import WatchedDisk, Who
 from disksla.kernel.disks import Disk
 from disksla.kernel.procfs import HostWait
-from disksla.promise.catalogue import Catalog, MachineChoice
-from disksla.promise.configuration import Configuration, Settings, TermsFile, UnusedEntry
+from disksla.promise.configuration import Configuration, Settings, UnusedEntry
 from disksla.state.pipeline.changed_lines import DiskstatsLines
 from disksla.state.pipeline.disk_state import DiskState
 from disksla.state.pipeline.group_state import GroupState
@@ -50,8 +49,8 @@ class State(msgspec.Struct, frozen=True):
     so a published state never changes while it is being read.
     """
 
-    settings: Settings
-    catalog: Catalog
+    configuration: Configuration
+    """In force."""
     previous_run: PreviousRun | None = None
     """State saved by an earlier daemon."""
     inventory: tuple[Disk, ...] = ()
@@ -77,14 +76,6 @@ class State(msgspec.Struct, frozen=True):
     """/proc/diskstats could not be read at the last tick."""
     assessed: AssessedTime = AssessedTime()
     sampler_stats: SamplerStats = SamplerStats()
-    machines: tuple[MachineChoice, ...] = ()
-    """How the limits of this machine over several disks are found."""
-    terms_files: tuple[TermsFile, ...] = ()
-    """What the files of terms.d say, the best source first."""
-    machine_problem: str | None = None
-    """Why the limits of the machine are not known although its type is."""
-    unknown_machines: frozenset[str] = frozenset()
-    """Providers whose machines have limits, of which this machine's are not known."""
     unused: tuple[UnusedEntry, ...] = ()
     """Entries of the configuration and of terms files that apply to no disk."""
     cpus: int | None = None
@@ -109,34 +100,19 @@ class State(msgspec.Struct, frozen=True):
         """The monitored NFS mounts."""
         return frozenset(self.device_at.values())
 
-    def assessed_of(self, disk: Disk) -> AssessedTime:
-        """Return the time that was assessed until the counters of a disk were read last."""
-        return self.mounts_read.assessed if disk.is_mount and self.mounts_read else self.assessed
+    @property
+    def now_s(self) -> float:
+        """Monotonic time of the last sample; 0 before the first."""
+        return 0.0 if self.clocks is None else self.clocks.monotonic_s
+
+    def assessed_of(self, *, is_mount: bool) -> AssessedTime:
+        """Return the time assessed until the counters of disks, or NFS mounts, were read last."""
+        return self.mounts_read.assessed if is_mount and self.mounts_read else self.assessed
 
     @property
-    def configuration(self) -> Configuration:
-        """The configuration in force."""
-        return Configuration(
-            settings=self.settings,
-            catalog=self.catalog,
-            machines=self.machines,
-            machine_problem=self.machine_problem,
-            unknown_machines=self.unknown_machines,
-            terms_files=self.terms_files,
-        )
-
-
-def initial_state(configuration: Configuration, previous_run: PreviousRun | None = None) -> State:
-    """Return the state before the first tick."""
-    return State(
-        configuration.settings,
-        configuration.catalog,
-        previous_run,
-        machines=configuration.machines,
-        machine_problem=configuration.machine_problem,
-        unknown_machines=configuration.unknown_machines,
-        terms_files=configuration.terms_files,
-    )
+    def settings(self) -> Settings:
+        """Those of the configuration."""
+        return self.configuration.settings
 
 
 def to_saved_state(state: State, machine: str, boot: str) -> SavedState | None:

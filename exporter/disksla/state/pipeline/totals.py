@@ -5,18 +5,139 @@ assessed time they include, and `DiskTotals.with_idle_until` adds the rest as id
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import groupby, repeat
+from operator import gt
 
 import msgspec
 
+from disksla.base.counts import total
 from disksla.base.histogram import Histogram
 from disksla.kernel.procfs import HostWait
 from disksla.promise.catalogue import Limits
-from disksla.state.pipeline.latency import LatencyMeter
-from disksla.state.pipeline.peaks import Peak, with_peaks
 from disksla.state.pipeline.slow import SlowTotals
-from disksla.verdict.interval import Interval, idle, load_of, summed
+from disksla.verdict.interval import Interval, idle, load_of
 from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS, WindowVerdict
+
+KEPT_S = 60
+"""For so long, the highest rates of any window are kept: they show microbursts."""
+
+
+class Traffic(msgspec.Struct, frozen=True):
+    """Rates of one disk."""
+
+    read_iops: float = 0.0
+    write_iops: float = 0.0
+    read_bytes_per_second: float = 0.0
+    written_bytes_per_second: float = 0.0
+
+
+class Peak(msgspec.Struct, frozen=True, gc=False):
+    """The highest rates of all windows that ended within one second."""
+
+    second: int
+    """Monotonic time, truncated to whole seconds."""
+    rates_per_second: tuple[float, ...]
+    """In the order of `Traffic`."""
+
+
+def traffic_of(interval: Interval) -> Traffic:
+    """Return the mean rates of an interval."""
+    return Traffic(*_rates(interval))
+
+
+def with_peaks(peaks: tuple[Peak, ...], windows: Iterable[Interval]) -> tuple[Peak, ...]:
+    """Add the rates of windows that follow each other to the peaks of their seconds.
+
+    Peaks older than a minute are dropped, and those that the last second exceeds in all rates.
+    """
+    for second, of_second in groupby(windows, lambda window: int(window.end_s)):
+        rates = [_rates(window) for window in of_second]
+        if peaks and peaks[-1].second == second:
+            rates.append(peaks[-1].rates_per_second)
+            peaks = peaks[:-1]
+        else:
+            peaks = _needed(peaks, second - KEPT_S)
+        peaks = (*peaks, Peak(second, tuple(map(max, zip(*rates, strict=True)))))
+    return peaks
+
+
+def _needed(peaks: tuple[Peak, ...], oldest: int) -> tuple[Peak, ...]:
+    """Return the peaks from a second on that the last one does not exceed in all rates."""
+    last = peaks[-1].rates_per_second if peaks else ()
+    kept = (
+        peak
+        for peak in peaks[:-1]
+        if peak.second >= oldest and any(map(gt, peak.rates_per_second, last))
+    )
+    return (*kept, *peaks[-1:])
+
+
+def highest(peaks: tuple[Peak, ...], now_s: float) -> Traffic:
+    """Return the highest rates in the minute before `now_s`; zeros if there was no I/O."""
+    kept = [peak.rates_per_second for peak in peaks if peak.second >= int(now_s) - KEPT_S]
+    return Traffic(*map(max, zip(*kept, strict=True)))
+
+
+def _rates(interval: Interval) -> tuple[float, ...]:
+    seconds = interval.seconds
+    return (
+        interval.reads / seconds,
+        interval.writes / seconds,
+        interval.read_bytes / seconds,
+        interval.written_bytes / seconds,
+    )
+
+
+LATENCY_BOUNDS_S = (
+    0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0,
+)  # fmt: skip
+"""Bounds that include the latencies that providers promise: 0.5 ms, 1 ms, 3 ms and 20 ms."""
+
+ENOUGH_MS = 20
+"""One millisecond is 5 % of this."""
+LONGEST_WAIT_S = 1.0
+
+
+class LatencyMeter(msgspec.Struct, frozen=True, gc=False):
+    """Latency histogram of one direction from the mean latency of windows, and what is pending.
+
+    The kernel sums the time of completed requests and prints whole milliseconds, so the difference
+    of two samples is off by up to one millisecond: negligible for a hundred slow requests, half of
+    the value for ten fast ones (Documentation/admin-guide/iostats.rst). Windows are therefore
+    added until that error is small, or until a second has passed.
+    """
+
+    histogram: Histogram = Histogram.empty(LATENCY_BOUNDS_S)
+    """Seconds per request: the mean of each group of windows, counted once per request."""
+    pending_requests: int = 0
+    pending_ms: int = 0
+    pending_since_s: float = 0.0
+    """Monotonic time at which the first pending request was added."""
+
+    def plus(self, completed: Iterable[tuple[int, int | None, float]]) -> "LatencyMeter":
+        """Add completed requests: their number, the sum of their time in ms, and when.
+
+        Those whose time is not known are left out. Requests stay pending until their time is
+        enough, or old enough.
+        """
+        requests, milliseconds = self.pending_requests, self.pending_ms
+        since_s, observed = self.pending_since_s, []
+        for number, took_ms, now_s in completed:
+            if took_ms is None or not (number or requests):
+                continue
+            since_s = since_s if requests else now_s
+            requests += number
+            milliseconds += took_ms if number else 0
+            if milliseconds >= ENOUGH_MS or now_s - since_s >= LONGEST_WAIT_S:
+                observed.append((milliseconds / 1000 / requests, requests))
+                requests = milliseconds = 0
+        histogram = self.histogram.observe_all(observed) if observed else self.histogram
+        return LatencyMeter(histogram, requests, milliseconds, since_s if requests else 0.0)
+
+    def with_overdue(self, now_s: float) -> "LatencyMeter":
+        """Move pending requests into the histogram if LONGEST_WAIT_S has passed."""
+        return self.plus([(0, 0, now_s)]) if self.pending_requests else self
+
 
 _IDLE = VERDICTS.index("idle")
 _UNPROVEN = WindowVerdict("unproven")
@@ -78,7 +199,7 @@ class VerdictTotals(msgspec.Struct, frozen=True, gc=False):
 
     def plus_host(self, share: HostWait) -> "VerdictTotals":
         """Add the disk's share of the iowait and PSI of a throttled window."""
-        return msgspec.structs.replace(self, host=self.host.plus(share))
+        return msgspec.structs.replace(self, host=self.host + share)
 
 
 LOAD_BOUNDS_RATIO = (0.01, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
@@ -200,7 +321,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
         verdict_totals = self.verdict_totals.plus(windows, verdicts)
         if self.undecided.host is not NO_HOST_WAIT:
             share = _throttled_share(windows, verdicts)
-            verdict_totals = verdict_totals.plus_host(self.undecided.host.times(share))
+            verdict_totals = verdict_totals.plus_host(self.undecided.host * share)
         return msgspec.structs.replace(
             self._with_windows(windows, limits),
             verdict_totals=verdict_totals,
@@ -219,7 +340,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
 
     def with_host_wait(self, share: HostWait) -> "DiskTotals":
         """Add the disk's share of the iowait and PSI of the last window, which is undecided."""
-        undecided = Undecided(self.undecided.windows, self.undecided.host.plus(share))
+        undecided = Undecided(self.undecided.windows, self.undecided.host + share)
         return msgspec.structs.replace(self, undecided=undecided)
 
 
@@ -249,5 +370,5 @@ def sum_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Int
     windows = [window for window in recent if window.end_s > now_s - horizon_s]
     if not windows:
         return idle(now_s, horizon_s)
-    whole = summed(windows)
+    whole = total(windows)
     return msgspec.structs.replace(whole, end_s=now_s, seconds=max(horizon_s, whole.seconds))

@@ -1,5 +1,10 @@
 """One disk at one tick, as a flat record: what `disksla replay --json` prints."""
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
 import msgspec
 
 from disksla.kernel.consumers import Consumption
@@ -93,8 +98,11 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
             and previous
             and previous.totals is disk_state.totals
         ):  # not updated at this tick, because it was idle
-            since, until = before.assessed_of(disk_state.disk), after.assessed_of(disk_state.disk)
-            window = idle(now_s, until.seconds - since.seconds)
+            until_s, since_s = (
+                each.assessed_of(is_mount=disk_state.disk.is_mount).seconds
+                for each in (after, before)
+            )
+            window = idle(now_s, until_s - since_s)
             judged = msgspec.structs.replace(disk_state, window_verdict=WindowVerdict("idle"))
             records.append(_window_record(judged, judged, window, after))
         else:
@@ -183,3 +191,54 @@ def _with_present(
         credits=account.levels(limits, recent[0]) if account is not None and recent else (),
         consumers=disk_state.consumers.used(record.device) or msgspec.UNSET,
     )
+
+
+class PresentPeriods(NamedTuple):
+    """What the disks of the last state did, each since it is this disk with these limits."""
+
+    last: State
+    records: Mapping[str, list[WindowRecord]]
+    """By kernel name."""
+    since_s: Mapping[str, float]
+    """Monotonic time at which the period of a disk began, if another was before."""
+
+
+def present_periods(states: Iterable[State]) -> PresentPeriods | None:
+    """Return the present period of each disk in states that follow each other; None of fewer."""
+    records: defaultdict[str, list[WindowRecord]] = defaultdict(list)
+    since_s: dict[str, float] = {}
+    last = None
+    for before, last in pairwise(states):
+        for record in window_records(before, last):
+            if record.monotonic_s > since_s.get(record.device, float("-inf")):
+                records[record.device].append(record)
+        for device, disk_state in last.monitored.items():
+            previous = before.monitored.get(device)
+            if previous is not None and disk_state.never_done > previous.never_done:
+                _take_stall_back(records[device])
+        for device in ended(before, last):
+            records.pop(device, None)
+            since_s[device] = last.now_s
+    return None if last is None else PresentPeriods(last, records, since_s)
+
+
+def _take_stall_back(records: list[WindowRecord]) -> None:
+    """Make the last silence idle: requests that were completed after it show what it was."""
+    for index, record in reversed(list(enumerate(records))):
+        if record.verdict == "stalled":
+            records[index] = msgspec.structs.replace(record, verdict="idle")
+        elif (record.reads or record.writes) and index < len(records) - 1:
+            break
+
+
+def ended(before: State, after: State) -> list[str]:
+    """Return the disks of a state that are gone, another disk, or under other limits after it."""
+    if before.inventory is after.inventory:
+        return []
+    return [
+        device
+        for device, disk_state in before.monitored.items()
+        if (now := after.monitored.get(device)) is None
+        or not disk_state.disk.is_same_as(now.disk)
+        or disk_state.assignment.limits != now.assignment.limits
+    ]

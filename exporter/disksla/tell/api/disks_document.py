@@ -54,7 +54,9 @@ class CreditsDocument(msgspec.Struct, frozen=True, kw_only=True):
     def describe(self) -> str:
         """Return how many are left, for how long, and after which time they are full."""
         share, lower, upper = map(format_percent, (self.ratio, self.lower_ratio, self.upper_ratio))
-        name, known = f"Burst credits ({self.resource})", f"{share}, between {lower} and {upper}"
+        name, known = f"Burst credits ({self.resource})", share
+        if lower != upper:
+            known += f", between {lower} and {upper}"
         if self.is_shared:
             name, known = f"{name}, shared by all clients", f"at most {upper}"
         parts = [f"{name}: {known}"]
@@ -238,7 +240,7 @@ def _disk(
         inflight=snapshot.inflight,
         latency_s=joined(slots[-_LATENCY_SLOTS:]).latency_s,
         credits=tuple(map(credits_document, snapshot.credits)),
-        sentences=(*past.explain(snapshot, slots), *explain_provider(snapshot.agreement)),
+        sentences=(*past.explain_lately(snapshot, slots), *explain_provider(snapshot.agreement)),
         hour_sentences=tuple(past.explain(snapshot, minutes)) if minutes else (),
         verdict_seconds={each: seconds.verdicts.get(each, 0.0) for each in VERDICTS},
         throttled_seconds={limit: each_s for limit, each_s in seconds.throttled.items() if each_s},

@@ -3,6 +3,7 @@
 - `words`: the words and colours of conditions, strips and charts.
 - `condition`: who or what makes requests wait, which a person reads first.
 - `summary`: the history of a disk by verdict and limit.
+- `next_step`: what to do about it.
 - `sentences`: the answer to "is it me or the disk?"; `who`: who used it.
 - `past`: the history of the daemon, as pages and documents show it.
 """
@@ -16,9 +17,9 @@ from disksla.tell.explanation.condition import (
     present_condition,
     shown_load,
     watched_period,
+    without_terms,
 )
 from disksla.tell.explanation.past import RECENT_S, HistoryView, seconds_of
-from disksla.tell.explanation.rates_text import describe_rates, read_and_write
 from disksla.tell.explanation.sentences import (
     MachineLimit,
     describe_machine,
@@ -34,5 +35,7 @@ from disksla.tell.explanation.words import (
     VERDICT_STYLE,
     Condition,
     Shown,
+    describe_rates,
+    read_and_write,
     shown_seconds,
 )

@@ -1,15 +1,16 @@
-"""What a person reads of a disk first: who or what makes requests wait, in Grafana's words."""
+"""What a person reads of a disk first: who or what makes requests wait, and what to do next."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from disksla.base.units import format_count, format_percent
-from disksla.tell.explanation.rates_text import seconds_text
+from disksla.promise.catalogue import Assignment
 from disksla.tell.explanation.words import (
     CONDITION_TEXT,
     CONDITIONS,
     Condition,
     Shown,
+    seconds_text,
     shown_seconds,
 )
 from disksla.verdict.credits import CreditLevel
@@ -28,6 +29,10 @@ _MOST_FULL = 1.1
 _FIVE_MINUTES_S = 290.0
 """At least: the verdicts on the last seconds may be missing."""
 _MAX_NAMED = 8
+_PROBLEMS = tuple(reversed(CONDITIONS[CONDITIONS.index("unknown_limit") :]))
+"""The worst first."""
+
+_EVIDENCE = "disksla record slow.jsonl.gz --for 60s keeps the evidence"
 
 ConditionSeconds = Mapping[Condition, float]
 
@@ -124,10 +129,11 @@ def watched_period(disks: Iterable[ConditionSeconds]) -> str:
 
 def headline(disks: Mapping[str, ConditionSeconds], period: str) -> str:
     """Return which disks had which problem in a period, the worst problems first."""
+    problems = {name: problems_of(each) for name, each in disks.items()}
     by_problem = {
         problem: names
-        for problem in reversed(CONDITIONS[CONDITIONS.index("unknown_limit") :])
-        if (names := [name for name, each in disks.items() if _has(each, problem)])
+        for problem in _PROBLEMS
+        if (names := [name for name, each in problems.items() if problem in each])
     }
     if not by_problem:
         return f"No problem was seen in {period}."
@@ -139,13 +145,66 @@ def headline(disks: Mapping[str, ConditionSeconds], period: str) -> str:
     return " ".join([f"{of_disks} a problem in {period}.", *causes])
 
 
-def _has(seconds: ConditionSeconds, problem: Condition) -> bool:
-    """Return whether a disk had a problem long enough; a stall is never too short."""
-    return is_said(seconds[problem], sum(seconds.values())) or (
-        problem == "stalled" and seconds[problem] > 0
-    )
+def problems_of(seconds: ConditionSeconds) -> list[Condition]:
+    """Return the problems that lasted long enough, the worst first; to hang is never too short."""
+    whole_s = sum(seconds.values())
+    return [
+        problem
+        for problem in _PROBLEMS
+        if is_said(seconds[problem], whole_s) or (problem == "stalled" and seconds[problem] > 0)
+    ]
 
 
 def _named(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     return ", ".join(names[:_MAX_NAMED]) + more
+
+
+def next_step(device: str, assignment: Assignment, seconds: ConditionSeconds) -> str | None:
+    """Return a sentence for the worst problem of a period; None without a problem."""
+    step = None
+    match next(iter(problems_of(seconds)), None):
+        case "stalled":
+            step = (
+                f"look for errors of {device} in the kernel log (journalctl --dmesg), and ask the"
+                f" provider; {_EVIDENCE}"
+            )
+        case "below":
+            step = (
+                "disksla report writes the proof for a ticket, from the series in Prometheus;"
+                f" {_EVIDENCE} while it lasts"
+            )
+        case "slow":
+            step = (
+                f"disksla verify {device} --latency says whether it is slow without load, too, and"
+                " the kernel log (journalctl --dmesg) whether it had errors; then ask the provider"
+            )
+        case "your_limit" | "no_credits" | "machine_limit":
+            step = f"disksla advise {device} says which disk or machine would have been enough"
+        case "unknown_limit" if assignment.source == "none":
+            step = how_to_say_the_terms("this disk was")
+        case "unknown_limit":
+            step = (
+                "disksla detect asks the cloud for its type and size; disksla doctor checks them"
+            )
+    return None if step is None else f"Next: {step}."
+
+
+def how_to_say_the_terms(what: str) -> str:
+    """Return how the terms of disks get known, `what` is such as 'this disk was'."""
+    return (
+        f"disksla detect asks the cloud what {what} sold as; elsewhere, write the type under disks"
+        " in /etc/disksla/disksla.yml (disksla limits lists the types)"
+    )
+
+
+def without_terms(sources: Iterable[str]) -> str | None:
+    """Return what to do where the terms of no disk are known, by the sources of all."""
+    each = list(sources)
+    if not each or any(source != "none" for source in each):
+        return None
+    what = "this disk was" if len(each) == 1 else "these disks were"
+    return (
+        f"What {what} sold as is not known, so there is no promise to compare with. Next:"
+        f" {how_to_say_the_terms('they were' if len(each) > 1 else 'it was')}."
+    )

@@ -23,7 +23,7 @@ def machine_limit(state: State, device: str, name: str | None = None) -> Machine
         return None
     found = next((each for each in shared if each.name == name), shared[0])
     larger: Mapping[LimitKind, LargerMachine] = {}
-    for choice in state.machines:
+    for choice in state.configuration.machines:
         if any(rule.name == found.name for rule in choice.rules.groups):
             larger = _next_larger(choice.rules.provider, found)
     uncached = next((each for each in shared if each.excludes_hits), None)

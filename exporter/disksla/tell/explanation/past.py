@@ -6,7 +6,12 @@ from typing import NamedTuple
 from disksla.base.units import format_duration
 from disksla.state.history import DiskHistory, History, Slot, joined
 from disksla.state.pipeline import DiskSnapshot
-from disksla.tell.explanation.condition import Condition, PeriodSeconds, present_condition
+from disksla.tell.explanation.condition import (
+    Condition,
+    PeriodSeconds,
+    next_step,
+    present_condition,
+)
 from disksla.tell.explanation.sentences import MachineLimit, explain
 from disksla.tell.explanation.summary import Summary, summary_of_slots
 from disksla.tell.explanation.who import ConsumerShare, explain_who, period_since
@@ -108,6 +113,13 @@ class HistoryView(NamedTuple):
             ago_s = (self.history.at_s or 0.0) - history.limits_since_s
             sentences.append(f"The limits of the disk changed {format_duration(ago_s)} ago.")
         return sentences
+
+    def explain_lately(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> list[str]:
+        """Return sentences about the last five minutes of a disk, and what to do next."""
+        chosen, _, _ = self._summary(snapshot, slots)
+        seconds = seconds_of(joined(chosen)).conditions()
+        step = next_step(snapshot.disk.name, snapshot.assignment, seconds)
+        return [*self.explain(snapshot, slots), *([] if step is None else [step])]
 
     def who(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> Sequence[ConsumerShare]:
         """Return what consumers used in a period of a disk, the greatest first."""

@@ -12,18 +12,20 @@ from disksla.base.units import (
 from disksla.promise.catalogue import Assignment, Limits, Rates, SharedLimits
 from disksla.state.history import Slot
 from disksla.tell.explanation.condition import describe_load, is_said
-from disksla.tell.explanation.rates_text import (
+from disksla.tell.explanation.summary import SlowPart, Summary, SummaryPart
+from disksla.tell.explanation.words import (
     describe_rates,
     iops_text,
     limit_text,
     read_and_write,
     seconds_text,
 )
-from disksla.tell.explanation.summary import SlowPart, Summary, SummaryPart
 from disksla.verdict.throttling import NEARLY, OF_MACHINE, LimitKind, ThrottleLevel, needed_depth
 
 FAR_BELOW = 0.8
 """Of a limit: a disk whose load was lower in each second was not throttled at it."""
+_NOW_S = 5.0
+"""What applied in this time before the end of a period applies now."""
 _MOSTLY = 0.5
 """Share of the time with requests."""
 _NEARLY = 0.97
@@ -56,19 +58,25 @@ def explain(
     machine_s: float = 0.0,
     who: Sequence[str] = (),
 ) -> list[str]:
-    """Return sentences about a period of a disk: problems first, the longest of them first.
+    """Return sentences about a period of a disk: problems first.
+
+    Of them, those that there are now come first, then the longest.
 
     `machine_s` is the time in which the limit of the machine throttled any of its disks, `who` are
     sentences about the consumers of the disk.
     """
     if not summary.verdicts:
         return ["Nothing was measured: there were no two samples of this disk in a row."]
-    problems = sorted(_problems(summary, assignment, machine), key=lambda each: -each[0])
-    sentences = [*(sentence for _, sentence in problems), *who]
+    problems = sorted(
+        _problems(summary, assignment, machine),
+        key=lambda each: (each[0].last_s < summary.end_s - _NOW_S, -each[0].seconds),
+    )
+    sentences = [*(sentence for _, sentence in problems), *(who if problems else ())]
     if not problems and not is_said(machine_s, summary.seconds):
         sentences += _acquittal(summary, shared=assignment.limits.shared_by is not None)
     sentences += _other_verdicts(summary, assignment.limits)
     sentences += _other_operations(summary, assignment.limits)
+    sentences += () if problems else who
     period = f"{seconds_text(summary.seconds)} s"
     return sentences or [f"{period} is too short a time to say anything about this disk."]
 
@@ -103,8 +111,8 @@ def explain_writes(slots: Iterable[Slot], why_not_exact: str | None = None) -> l
 
 def _problems(
     summary: Summary, assignment: Assignment, machine: MachineLimit | None
-) -> Iterator[tuple[float, str]]:
-    """Yield problems, each with how long it lasted."""
+) -> Iterator[tuple[SummaryPart | SlowPart, str]]:
+    """Yield problems, each with what the disk did while it lasted."""
     limits = assignment.limits
     for (level, limit), part in summary.throttled.items():
         if not is_said(part.seconds, summary.seconds):
@@ -116,22 +124,22 @@ def _problems(
                 sentence = _throttled_by_machine(how_long, each, level, OF_MACHINE[limit], machine)
             else:
                 sentence = _throttled(how_long, each, limits, level, limit)
-            yield each.seconds, sentence
+            yield each, sentence
     below, stalled, slow = (
         summary.verdicts.get("below"),
         summary.verdicts.get("stalled"),
         summary.slow,
     )
     if below is not None and is_said(below.seconds, summary.seconds):
-        yield below.seconds, _below(_how_long(below.seconds, summary), below, limits)
+        yield below, _below(_how_long(below.seconds, summary), below, limits)
     if slow is not None and is_said(slow.seconds, summary.seconds):
-        yield slow.seconds, _slow(_how_long(slow.seconds, summary), slow, limits)
+        yield slow, _slow(_how_long(slow.seconds, summary), slow, limits)
     if stalled is not None:  # for a second at least, which is never too short to be said
         where = "the disk, or the storage behind it, hung"
         if limits.shared_by is not None:
             where = "the server of the file storage, or the network to it, did not answer"
         yield (
-            stalled.seconds,
+            stalled,
             (
                 f"{_how_long(stalled.seconds, summary)} requests were in flight and none"
                 f" completed: {where}. Neither a limit nor load causes that."
@@ -150,7 +158,6 @@ def _below(how_long: str, part: SummaryPart, limits: Limits) -> str:
         f"{how_long} the disk {gave} than promised: {_rates(part)}, with"
         f" {format_count(number)} {requests} in flight; the promise is"
         f" {describe_rates(limits.rates)}."
-        " Report this to the provider, with a recording (disksla record) as evidence."
     )
 
 
@@ -273,7 +280,7 @@ def _throttled(
     if is_mixed and one_limit and _iops_near(part, one_limit) > _CLOSE * one_limit:
         served += ", at first at its burst rate"
     if part.limiter_window_s is not None:
-        served += f", at intervals of {format_duration(part.limiter_window_s)}"
+        served += f", at intervals of {format_duration(float(f'{part.limiter_window_s:.2g}'))}"
     if limit != "unknown" and read_and_write(limits.rates, limit) == (None, None):
         kind = "bandwidth" if limit == "bandwidth" else "IOPS"
         return (
@@ -312,7 +319,7 @@ def _throttled(
 def _unexplained(part: SummaryPart, limits: Limits) -> str:
     """Return what may explain the rate of a limiter that is none of the limits."""
     if part.load is None or part.most_load is None:
-        return "Configure the terms of this disk to compare this with what was sold."
+        return "There are no terms to compare this with."
     if part.load > _CLOSE and limits.burst is None:
         return (
             f"It serves {part.load:.2g} times what its terms say: was it enlarged, or changed to"

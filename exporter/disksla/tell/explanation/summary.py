@@ -40,6 +40,8 @@ class SummaryPart(NamedTuple):
     load: float | None = None
     """Load of the promise at least, and at most; None without a promise."""
     most_load: float | None = None
+    last_s: float = 0.0
+    """Monotonic end of the last slot in which it applied."""
 
 
 class SlowPart(NamedTuple):
@@ -53,6 +55,8 @@ class SlowPart(NamedTuple):
     """Mean time of those requests,"""
     expected_s: float
     """and what it would have been as promised, or as usual."""
+    last_s: float = 0.0
+    """Monotonic end of the last slot in which it was."""
 
 
 class Summary(NamedTuple):
@@ -78,6 +82,8 @@ class Summary(NamedTuple):
     """Reads and writes completed, as the kernel counts."""
     others: float = 0.0
     """Operations of an NFS mount that are neither reads nor writes."""
+    end_s: float = 0.0
+    """Monotonic end of the last slot."""
     unknown_rates: Sequence[SummaryPart] = ()
     """What it did while it was throttled at an unknown limit, each rate apart."""
 
@@ -101,7 +107,7 @@ def summary_of_slots(
     by_limit: defaultdict[tuple[ThrottleLevel, LimitKind], _Applied] = defaultdict(list)
     for slot in slots:
         for verdict, seconds in zip(VERDICTS, slot.verdict_s, strict=True):
-            if seconds and not (verdict == "unproven" and slot.totals.unknown):
+            if seconds and not (verdict == "unproven" and slot.totals.at_unknown_s):
                 by_verdict[verdict].append((slot, seconds))
         for limit, seconds in zip(LIMIT_KINDS, slot.throttled_s, strict=True):
             if seconds:
@@ -128,9 +134,10 @@ def summary_of_slots(
         load=_mean_load(joined(active), charges) if active else None,
         latency_s=whole.latency_s,
         slow=_slow_part(slots),
-        compared_s=whole.totals.slow_compared,
+        compared_s=whole.totals.slow_compared_s,
         requests=whole.requests,
         others=whole.totals.others,
+        end_s=slots[-1].end_s if slots else 0.0,
     )
 
 
@@ -140,16 +147,17 @@ def _slow_part(slots: Sequence[Slot]) -> SlowPart | None:
     if not slow:
         return None
     totals = joined(slow).totals
-    is_promise = totals.slow_promise >= totals.slow_usual
-    chosen = [s for s in slow if (s.totals.slow_promise >= s.totals.slow_usual) == is_promise]
+    is_promise = totals.slow_promise_s >= totals.slow_usual_s
+    chosen = [s for s in slow if (s.totals.slow_promise_s >= s.totals.slow_usual_s) == is_promise]
     found = joined(chosen or slow).totals
     requests = max(1.0, found.slow_reads + found.slow_writes)
     return SlowPart(
-        seconds=totals.slow_promise + totals.slow_usual,
+        seconds=totals.slow_promise_s + totals.slow_usual_s,
         than="promise" if is_promise else "usual",
         direction="read" if not found.slow_writes else None if found.slow_reads else "write",
         latency_s=found.slow_took_s / requests,
         expected_s=found.slow_expected_s / requests,
+        last_s=slow[-1].end_s,
     )
 
 
@@ -175,7 +183,7 @@ def _level(slot: Slot, limit: LimitKind) -> ThrottleLevel:
     """Return the level at which the disk was throttled at a limit in a slot."""
     if limit == "unknown":
         return "unknown"
-    known_s = sum(slot.throttled_s) - slot.totals.unknown
+    known_s = sum(slot.throttled_s) - slot.totals.at_unknown_s
     return "burst" if slot.totals.burst_s > _MOST_SHARE * known_s else "base"
 
 
@@ -226,6 +234,7 @@ def _of_slots(applied: _Applied, charges: tuple[Charge, ...]) -> SummaryPart:
         most_iops=whole.iops,
         load=_mean_load(whole, charges),
         most_load=_work(whole, whole.totals.most_writes).load(charges, whole.seconds),
+        last_s=applied[-1][0].end_s,
     )
 
 

@@ -19,6 +19,7 @@ from disksla.kernel.consumers import (
     Watched,
     joined_usages,
 )
+from disksla.tell.explanation.condition import is_said
 from disksla.tell.explanation.summary import Summary
 from disksla.verdict.throttling import OF_MACHINE, LimitKind
 
@@ -47,9 +48,8 @@ class ConsumerShare(msgspec.Struct, frozen=True):
 class ConsumerPeriod(NamedTuple):
     """What is known of the consumers of a disk in a period."""
 
-    seconds: float
-    """How long the disk was throttled; if it was not, how long it was watched."""
     is_throttled: bool
+    """The shares are of the time in which the disk was throttled, else of all of it."""
     slots: Sequence[Watched]
     shares: Sequence[ConsumerShare]
     """The greatest first, by what its limit counts."""
@@ -58,16 +58,19 @@ class ConsumerPeriod(NamedTuple):
 def period_since(consumers: ConsumerTotals, since_s: float, summary: Summary) -> ConsumerPeriod:
     """Return what is known since a monotonic time.
 
-    Of a disk that was throttled, it is what was used while it was.
+    Of a disk that is said to be throttled, it is what was used while it was.
     """
     slots = consumers.slots_since(since_s)
+    throttled = [slot.throttled for slot in slots]
     throttled_s = sum(slot.throttled_s for slot in slots)
-    if throttled_s >= _LEAST_S:
-        usages = joined_usages(slot.throttled for slot in slots)
-        return ConsumerPeriod(throttled_s, True, slots, _shares(usages, _first(summary)))  # noqa: FBT003
-    usages = joined_usages(slot.otherwise for slot in slots)
-    seconds = sum(slot.seconds for slot in slots)
-    return ConsumerPeriod(seconds, False, slots, _shares(usages, _first(summary)))  # noqa: FBT003
+    said_s = sum(part.seconds for part in summary.throttled.values())
+    is_throttled = throttled_s >= _LEAST_S and is_said(said_s, summary.seconds)
+    usages = joined_usages(
+        throttled if is_throttled else (*throttled, *(slot.otherwise for slot in slots))
+    )
+    if sum(slot.seconds for slot in slots) < _LEAST_S:
+        usages = {}
+    return ConsumerPeriod(is_throttled, slots, _shares(usages, _first(summary)))
 
 
 def _first(summary: Summary) -> Unit:
@@ -128,16 +131,14 @@ def explain_who(
 
 def _who(period: ConsumerPeriod, first: Unit) -> Iterator[str]:
     """Yield a sentence, and a second one if another leads by what the limit does not count."""
-    if period.seconds < _LEAST_S or not period.shares:
+    if not period.shares:
         return
-    seconds = format_count(round(period.seconds))
-    watched = "throttled" if period.is_throttled else "watched"
-    when = f"In the {seconds} s in which it was {watched}"
     order = (first, *(unit for unit in UNITS if unit != first))
     known = [unit for unit in order if any(getattr(each, unit) for each in period.shares)]
     lists = [_list(period.shares, unit) for unit in known]
     leaders = {_leader(period.shares, unit) for unit in known}
-    yield from (f"{when}, {text}." for text in lists[:1])
+    when = "While it was throttled, " if period.is_throttled else ""
+    yield from (f"{when}{text}." for text in lists[:1])
     if len(leaders) > 1:
         yield f"By {known[1]}, another one leads: {lists[1]}."
 
@@ -171,7 +172,8 @@ def _percent(share: float) -> str:
 
 def _named(share: ConsumerShare) -> str:
     name = _WHO.get(share.consumer, share.consumer)
-    return f"{name} ({share.program})" if share.program else name
+    is_named = share.program and name != f"program {share.program}"
+    return f"{name} ({share.program})" if is_named else name
 
 
 def _what_began(period: ConsumerPeriod, now_s: float) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """`disksla top`: all disks live on a terminal, those with problems first.
 
-- `screen`: disks, view and size of the terminal to lines, or to plain text; `columns`,
-  `disk_screen` and `help_screen` are its parts.
+- `screen`: disks, view and size of the terminal to lines, or to plain text; `columns` and
+  `disk_screen` are its parts.
 - `view`: what is shown, and how a key changes it; `keys`: bytes of a terminal to keys.
 - `sources`: the daemon, or our own sampler.
 - `terminal`: the terminal, which is restored at the end.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from disksla.base.operating_system.roots import Roots
 from disksla.kernel.disks.hotplug import DiskWatcher
 from disksla.state.history import History
-from disksla.state.pipeline import Tick, take_snapshot
+from disksla.state.pipeline import Snapshot, Tick
 from disksla.state.pipeline.sampler import Sampler
 from disksla.tell.api import DisksDocument, disks_document
 from disksla.tell.api.daemon_client import Access, ask_disks
@@ -71,7 +71,7 @@ class OwnSampler:
         if state.clocks is None:
             return None
         past = HistoryView(self._history, lambda device, name: machine_limit(state, device, name))
-        return disks_document(take_snapshot(state), past, self._host, self._version)
+        return disks_document(Snapshot(state), past, self._host, self._version)
 
     @property
     def problem(self) -> str:

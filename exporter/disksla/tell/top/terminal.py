@@ -7,21 +7,20 @@ import signal
 import sys
 import termios
 import tty
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Self
 
-from rich.console import Console
-from rich.control import Control
-from rich.segment import Segment
+from rich.console import Console, Group
+from rich.live import Live
 from rich.style import Style as RichStyle
+from rich.text import Text
 
 from disksla.base.errors import DiskslaError
 from disksla.tell.api import DisksDocument
 from disksla.tell.explanation import SHOWN_TEXT
 from disksla.tell.top.keys import Keys
-from disksla.tell.top.line import Line, Span
+from disksla.tell.top.line import Line
 from disksla.tell.top.look import Look, in_ascii
 from disksla.tell.top.screen import place_of, screen
 from disksla.tell.top.sources import DiskSource, LastAnswer, Poller
@@ -31,8 +30,6 @@ _REDRAW_S = 1.0
 _ESCAPE_S = 0.05
 """Time after which a lone escape character is the key Esc, and not the beginning of another."""
 _READ_BYTES = 1024
-_USUAL_SIZE = Size(80, 24)
-"""Of a terminal that does not say its size."""
 
 _STYLES: dict[str, RichStyle] = {
     "": RichStyle.null(),
@@ -90,95 +87,48 @@ class _Wakeup:
         return keyboard in ready
 
 
-class _Screen:
-    """The alternate screen without echo and cursor; what was before is restored at the end."""
+@contextlib.contextmanager
+def _keys_as_typed(keyboard: int) -> Iterator[None]:
+    """Read keys at once and without echo; what was before is restored at the end."""
+    before = termios.tcgetattr(keyboard)
+    try:
+        tty.setcbreak(keyboard)
+        yield
+    finally:
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self.keyboard = sys.stdin.fileno()
-        self._size: Size | None = None
-        self._drawn: tuple[Line, ...] = ()
 
-    def __enter__(self) -> Self:
-        self._before = termios.tcgetattr(self.keyboard)
+@contextlib.contextmanager
+def _alternate_screen(live: Live) -> Iterator[None]:
+    """Show `live` on the alternate screen; what was before is restored at the end."""
+    live.start()
+    try:
+        yield
+    finally:
         try:
-            tty.setcbreak(self.keyboard)
-            self._console.set_alt_screen(enable=True)
-            self._console.show_cursor(show=False)
-        except BaseException:
-            self._restore()
-            raise
-        self._size = None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._restore()
-
-    def _restore(self) -> None:
-        try:
-            self._console.show_cursor(show=True)
-            self._console.set_alt_screen(enable=False)
+            live.stop()
             sys.stdout.flush()
         except OSError:  # the terminal is gone, and what is left to write with it
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, sys.stdout.fileno())
             os.close(nowhere)
-        with contextlib.suppress(termios.error):
-            termios.tcsetattr(self.keyboard, termios.TCSADRAIN, self._before)
-
-    @property
-    def size(self) -> Size:
-        """Size of the terminal now. Raise _HungUpError if it is gone."""
-        try:
-            size = os.get_terminal_size(sys.stdout.fileno())
-        except OSError as error:
-            raise _HungUpError from error
-        return Size(*size) if all(size) else _USUAL_SIZE
-
-    def read(self) -> bytes:
-        """Return what was typed. Raise _HungUpError if the terminal is gone."""
-        try:
-            data = os.read(self.keyboard, _READ_BYTES)
-        except OSError as error:
-            raise _HungUpError from error
-        if not data:
-            raise _HungUpError
-        return data
-
-    def draw(self, lines: Sequence[Line], size: Size) -> None:
-        """Write the lines that changed; all of them if the size of the screen has changed.
-
-        Raise _HungUpError if the terminal is gone.
-        """
-        try:
-            with self._console:  # written at once, at the end
-                if size != self._size:
-                    self._console.control(Control.clear())
-                    self._size, self._drawn = size, ()
-                for row, (line, before) in enumerate(zip_longest(lines, self._drawn)):
-                    if line != before:
-                        segments = [_segment(span) for span in line]
-                        self._console.update_screen_lines([segments], y=row)
-                self._drawn = tuple(lines)
-        except OSError as error:
-            raise _HungUpError from error
-
-    def redraw(self) -> None:
-        """Write all lines the next time: another program may have written to the terminal."""
-        self._size = None
-
-    def suspend(self) -> None:
-        """Restore the terminal and stop this process until it is continued, as by `fg`."""
-        self._restore()
-        handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGTSTP)
-        signal.signal(signal.SIGTSTP, handler)
-        self.__enter__()
 
 
-def _segment(span: Span) -> Segment:
-    styles = _LABELS if span.is_label else _STYLES
-    return Segment(span.text, styles[span.style])
+def _typed(keyboard: int) -> bytes:
+    """Return what was typed. Raise _HungUpError if the terminal is gone."""
+    try:
+        data = os.read(keyboard, _READ_BYTES)
+    except OSError as error:
+        raise _HungUpError from error
+    if not data:
+        raise _HungUpError
+    return data
+
+
+def _text(line: Line) -> Text:
+    styled = [(span.text, (_LABELS if span.is_label else _STYLES)[span.style]) for span in line]
+    return Text.assemble(*styled, no_wrap=True, overflow="crop")
 
 
 @contextlib.contextmanager
@@ -199,6 +149,7 @@ class TopTerminal:
         self._console = console
         self._source = source
         self._look = look
+        self._keyboard = sys.stdin.fileno()
         self._is_suspended = False
         self._view = View()
         self._shown: DisksDocument | None = None
@@ -209,45 +160,61 @@ class TopTerminal:
             signal.SIGWINCH: lambda *_: None,  # ends the wait
             signal.SIGTSTP: self._suspend,
         }
-        with _Wakeup() as wakeup, _handled(handlers), _Screen(self._console) as on_screen:
-            poller = Poller(self._source, interval_s, wakeup.wake)
-            try:
-                with contextlib.suppress(_HungUpError):
-                    while not (self._view.has_quit or is_stopped()):
-                        self._refresh(poller.latest(), on_screen)
-                        self._press(on_screen, wakeup)
-                        if self._is_suspended:
-                            self._is_suspended = False
-                            on_screen.suspend()
-            finally:
-                poller.stop()
+        live = Live(console=self._console, screen=True, auto_refresh=False,
+                    redirect_stdout=False, redirect_stderr=False)  # fmt: skip
+        while not (self._view.has_quit or is_stopped()):
+            with _Wakeup() as wakeup, _handled(handlers):
+                poller = Poller(self._source, interval_s, wakeup.wake)
+                try:
+                    with _keys_as_typed(self._keyboard), _alternate_screen(live):
+                        self._follow(poller, live, wakeup, is_stopped)
+                except _HungUpError:
+                    return
+                finally:
+                    poller.stop()
+            if self._is_suspended:  # until it is continued, as by `fg`
+                self._is_suspended = False
+                signal.raise_signal(signal.SIGTSTP)
+
+    def _follow(
+        self, poller: Poller, live: Live, wakeup: _Wakeup, is_stopped: Callable[[], bool]
+    ) -> None:
+        """Show answers and press keys, until there is an end or a suspension."""
+        while not (self._view.has_quit or self._is_suspended or is_stopped()):
+            self._refresh(poller.latest(), live)
+            self._press(wakeup)
 
     def _suspend(self, _signal_number: int, _frame: FrameType | None) -> None:
         self._is_suspended = True
 
-    def _refresh(self, answer: LastAnswer, on_screen: _Screen) -> None:
+    def _refresh(self, answer: LastAnswer, live: Live) -> None:
         if self._shown is None or not self._view.is_frozen:
             document = answer.document
             if document is not None and not self._look.has_blocks:
                 document = in_ascii(document)
             self._shown = document
         self._look = self._look._replace(problem=answer.problem)
-        size = on_screen.size
-        on_screen.draw(screen(self._shown, self._view, size, self._look), size)
+        lines = screen(self._shown, self._view, self._size, self._look)
+        try:
+            live.update(Group(*map(_text, lines)), refresh=True)
+        except OSError as error:
+            raise _HungUpError from error
 
-    def _press(self, on_screen: _Screen, wakeup: _Wakeup) -> None:
+    def _press(self, wakeup: _Wakeup) -> None:
         """Wait until something happens, and press the keys that were typed."""
-        if not wakeup.wait(on_screen.keyboard, _REDRAW_S):
+        if not wakeup.wait(self._keyboard, _REDRAW_S):
             return
-        keys, pressed = Keys().read(on_screen.read())
+        keys, pressed = Keys().read(_typed(self._keyboard))
         while keys.pending:
-            if not wakeup.wait(on_screen.keyboard, _ESCAPE_S):
+            if not wakeup.wait(self._keyboard, _ESCAPE_S):
                 pressed += keys.ended()
                 break
-            keys, more = keys.read(on_screen.read())
+            keys, more = keys.read(_typed(self._keyboard))
             pressed += more
         for key in pressed:
-            place = place_of(self._shown, self._view, on_screen.size, self._look)
+            place = place_of(self._shown, self._view, self._size, self._look)
             self._view = press(self._view, key, place)
-            if key == "redraw":
-                on_screen.redraw()
+
+    @property
+    def _size(self) -> Size:
+        return Size(*self._console.size)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from disksla.promise.catalogue import Bucket, Limits, Resource, Work, load_ratio
+from disksla.promise.catalogue import Bucket, Limits, Resource
 from disksla.verdict.credits.bounds import (
     NO_USE,
     Credits,
@@ -119,7 +119,8 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
         likely = interval.without_flushes()
         is_certain = fewest is None and likely is interval
         return tuple(
-            use.plus(
+            use
+            + (
                 use_of(bucket, interval, limits)
                 if is_certain
                 else Use(
@@ -244,9 +245,7 @@ def use_of(bucket: Bucket, interval: Interval, limits: Limits) -> Use:
         return Use(min(requests, chunks), max(requests, chunks), requests + chunks)
     if bucket.resource == "bytes":
         if bucket.metered is not None:
-            least, most = bucket.metered.metered_bytes(
-                Work(interval.reads, interval.writes, interval.read_bytes, interval.written_bytes)
-            )
+            least, most = bucket.metered.metered_bytes(interval)
             other = interval.others * bucket.metered.least_bytes
             return Use(least + other, least + other, most + other)
         if bucket.least_request_bytes is None:
@@ -254,15 +253,7 @@ def use_of(bucket: Bucket, interval: Interval, limits: Limits) -> Use:
         most = total_bytes + requests * bucket.least_request_bytes
         likely = max(total_bytes, requests * bucket.least_request_bytes)
         return Use(total_bytes, likely, most)
-    used_s = load_ratio(
-        limits.enforced_charges,
-        seconds=1.0,
-        reads=interval.reads,
-        writes=interval.writes,
-        read_bytes=interval.read_bytes,
-        written_bytes=interval.written_bytes,
-    )
-    return Use.exactly(used_s or 0.0)
+    return Use.exactly(interval.load(limits.enforced_charges, 1.0) or 0.0)
 
 
 def throttled_by(bucket: Bucket, throttle: Throttle | None) -> ThrottledAt | None:

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from disksla.base.counts import Summable
 from disksla.promise.catalogue import Bucket
 
 ThrottledAt = Literal["base", "burst"]
@@ -36,7 +37,7 @@ INITIAL_ESTIMATE_SHARE = 0.5
 _ROUNDING_SHARE = 1e-9
 
 
-class Use(NamedTuple):
+class Use(Summable, frozen=True, gc=False):
     """Use of a bucket, in its unit. With flushes, the number of data writes is a range."""
 
     least: float
@@ -47,10 +48,6 @@ class Use(NamedTuple):
     def exactly(cls, use: float) -> "Use":
         """Return a use that is known."""
         return cls(use, use, use)
-
-    def plus(self, other: "Use") -> "Use":
-        """Return the sum."""
-        return Use(self.least + other.least, self.likely + other.likely, self.most + other.most)
 
 
 NO_USE = Use(0.0, 0.0, 0.0)

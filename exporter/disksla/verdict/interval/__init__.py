@@ -9,5 +9,4 @@ from disksla.verdict.interval.interval import (
     idle,
     interval_of,
     load_of,
-    summed,
 )

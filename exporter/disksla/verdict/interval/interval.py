@@ -1,12 +1,11 @@
 """The difference between two samples: an interval, or a gap with its reason."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, Self, get_args
 
 import msgspec
 
-from disksla.kernel.procfs import SECTOR_BYTES, Counters, CounterValues
-from disksla.promise.catalogue import Charge, load_ratio
+from disksla.kernel.procfs import SECTOR_BYTES, CounterValues, difference, to_counters
+from disksla.promise.catalogue import Charge, Work
 
 GapReason = Literal[
     "late", "suspend", "clock_step", "unreadable", "malformed", "reset", "replaced", "vanished"
@@ -15,10 +14,6 @@ GAP_REASONS: tuple[GapReason, ...] = get_args(GapReason)
 
 LONGEST_INTERVAL_TICKS = 3
 """A longer interval, in ticks, is a gap: it averages over several windows of a limiter."""
-_DISCARDS = Counters._fields.index("discards")
-_FLUSHES = Counters._fields.index("flushes")
-"""Place in a reading; `flush_ms` follows."""
-
 
 _ClockSeconds = Annotated[float, msgspec.Meta(ge=-(2.0**40), le=2.0**40)]
 """Thirty thousand years, which is what a recording may say."""
@@ -35,19 +30,19 @@ class Clocks(msgspec.Struct, frozen=True):
     """Wall-clock time; may be set."""
 
 
-class Interval(msgspec.Struct, frozen=True, gc=False):
+class Interval(Work, frozen=True, gc=False):
     """I/O of one disk between two samples."""
 
-    end_s: float
-    """Monotonic time at the end."""
-    seconds: float
-    """Duration; 0 for a gap, whose duration is not known."""
     reads: int
     writes: int
     """As the kernel counts: on a disk with a write-back cache, empty flushes are among them. Data
     writes if `is_exact`."""
     read_bytes: int
     written_bytes: int
+    end_s: float
+    """Monotonic time at the end."""
+    seconds: float
+    """Duration; 0 for a gap, whose duration is not known."""
     read_ms: int | None
     """Time spent by all reads that completed, in the milliseconds of the kernel so that sums stay
     exact; None where the kernel does not count it."""
@@ -71,15 +66,27 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     others: int = 0
     """Operations of an NFS mount that are neither reads nor writes: metadata, locks, commits."""
 
-    def beside(self, other: "Interval") -> "Interval":
-        """Return the I/O of this disk and of another in the same time as one."""
-        return msgspec.structs.replace(
-            summed([self, other]),
-            end_s=self.end_s,
-            seconds=self.seconds,
-            inflight=self.inflight + other.inflight,
-            inflight_before=self.inflight_before + other.inflight_before,
-            busy_ms=0,
+    def __add__(self, later: Self) -> Self:
+        """Return this interval and the one that follows it as one."""
+        read_ms, write_ms = self.read_ms, self.write_ms
+        return type(self)(
+            self.reads + later.reads,
+            self.writes + later.writes,
+            self.read_bytes + later.read_bytes,
+            self.written_bytes + later.written_bytes,
+            later.end_s,
+            self.seconds + later.seconds,
+            None if read_ms is None or later.read_ms is None else read_ms + later.read_ms,
+            None if write_ms is None or later.write_ms is None else write_ms + later.write_ms,
+            later.inflight,
+            self.flushes + later.flushes,
+            self.flush_ms + later.flush_ms,
+            self.is_exact and later.is_exact,
+            self.excluded_flushes + later.excluded_flushes,
+            self.busy_ms + later.busy_ms,
+            self.discards + later.discards,
+            self.inflight_before,
+            self.others + later.others,
         )
 
     @property
@@ -166,61 +173,7 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
 
 def idle(end_s: float, seconds: float) -> Interval:
     """Return an interval in which nothing was in flight."""
-    return Interval(
-        end_s=end_s,
-        seconds=seconds,
-        reads=0,
-        writes=0,
-        read_bytes=0,
-        written_bytes=0,
-        read_ms=0,
-        write_ms=0,
-        inflight=0,
-    )
-
-
-def summed(windows: Sequence[Interval]) -> Interval:
-    """Return intervals that follow each other as one."""
-    seconds = 0.0
-    reads = writes = read_bytes = written_bytes = 0
-    flushes = flush_ms = excluded_flushes = busy_ms = discards = others = 0
-    read_ms: int | None = 0
-    write_ms: int | None = 0
-    is_exact = True
-    for each in windows:
-        seconds += each.seconds
-        reads += each.reads
-        writes += each.writes
-        read_bytes += each.read_bytes
-        written_bytes += each.written_bytes
-        read_ms = None if read_ms is None or each.read_ms is None else read_ms + each.read_ms
-        write_ms = None if write_ms is None or each.write_ms is None else write_ms + each.write_ms
-        flushes += each.flushes
-        flush_ms += each.flush_ms
-        is_exact = is_exact and each.is_exact
-        excluded_flushes += each.excluded_flushes
-        busy_ms += each.busy_ms
-        discards += each.discards
-        others += each.others
-    return Interval(
-        end_s=windows[-1].end_s,
-        seconds=seconds,
-        reads=reads,
-        writes=writes,
-        read_bytes=read_bytes,
-        written_bytes=written_bytes,
-        read_ms=read_ms,
-        write_ms=write_ms,
-        inflight=windows[-1].inflight,
-        flushes=flushes,
-        flush_ms=flush_ms,
-        is_exact=is_exact,
-        excluded_flushes=excluded_flushes,
-        busy_ms=busy_ms,
-        discards=discards,
-        inflight_before=windows[0].inflight_before,
-        others=others,
-    )
+    return Interval(0, 0, 0, 0, end_s, seconds, 0, 0, 0)
 
 
 def elapsed_or_gap(before: Clocks, after: Clocks, tick_s: float) -> float | GapReason:
@@ -249,43 +202,25 @@ def interval_of(
 
     Sectors are converted to bytes.
     """
-    reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, *others = before
-    now_reads, _, now_read_sectors, now_read_ms, *later = after
-    now_writes, _, now_written_sectors, now_write_ms, *now_others = later
-    busy_ms = 0
-    if others and now_others:
-        busy_ms = (now_others[0] or 0) - (others[0] or 0)
-    flushes = flush_ms = discards = 0
-    if len(before) > _DISCARDS and len(after) > _DISCARDS:
-        discards = (after[_DISCARDS] or 0) - (before[_DISCARDS] or 0)
-    if len(before) > _FLUSHES + 1 and len(after) > _FLUSHES + 1:
-        flushes = (after[_FLUSHES] or 0) - (before[_FLUSHES] or 0)
-        flush_ms = (after[_FLUSHES + 1] or 0) - (before[_FLUSHES + 1] or 0)
+    rise = to_counters(difference(after, before))
     return Interval(
-        end_s=end_s,
-        seconds=seconds,
-        reads=(now_reads or 0) - (reads or 0),
-        writes=(now_writes or 0) - (writes or 0),
-        read_bytes=((now_read_sectors or 0) - (read_sectors or 0)) * SECTOR_BYTES,
-        written_bytes=((now_written_sectors or 0) - (written_sectors or 0)) * SECTOR_BYTES,
-        read_ms=None if now_read_ms is None or read_ms is None else now_read_ms - read_ms,
-        write_ms=None if now_write_ms is None or write_ms is None else now_write_ms - write_ms,
-        inflight=inflight,
-        flushes=flushes,
-        flush_ms=flush_ms,
-        busy_ms=busy_ms,
-        discards=discards,
+        rise.reads or 0,
+        rise.writes or 0,
+        (rise.read_sectors or 0) * SECTOR_BYTES,
+        (rise.written_sectors or 0) * SECTOR_BYTES,
+        end_s,
+        seconds,
+        rise.read_ms,
+        rise.write_ms,
+        inflight,
+        flushes=rise.flushes or 0,
+        flush_ms=rise.flush_ms or 0,
+        busy_ms=rise.busy_ms or 0,
+        discards=rise.discards or 0,
         inflight_before=inflight_before,
     )
 
 
 def load_of(interval: Interval, charges: tuple[Charge, ...]) -> float | None:
     """Return the load of an interval, as a ratio of the limits; None without limits."""
-    return load_ratio(
-        charges,
-        seconds=interval.seconds,
-        reads=interval.reads,
-        writes=interval.writes,
-        read_bytes=interval.read_bytes,
-        written_bytes=interval.written_bytes,
-    )
+    return interval.load(charges, interval.seconds)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from disksla.verdict.interval import Interval, summed
+from disksla.base.counts import total
+from disksla.verdict.interval import Interval
 from disksla.verdict.throttling.observation import LATE_S
 from disksla.verdict.throttling.pauses import Clock, Pause
 
@@ -65,7 +66,7 @@ def admitted(steps: Sequence[Interval], pauses: Sequence[Pause], clock: Clock) -
     exact = [each for each in windows if not each.flushes]
     if len(exact) >= min(len(windows), _EXACT):
         each_one = tuple(_together([each], clock) for each in exact)
-        return Admitted(summed(each_one), _mean(exact), is_certain=True, windows=each_one)
+        return Admitted(total(each_one), _mean(exact), is_certain=True, windows=each_one)
     # Data writes are at most all writes. If as many are left without the flushes, their number is
     # certain. On average they are at least half, because programs flush what they have written.
     most = _usual(each.requests / each.number for each in windows)

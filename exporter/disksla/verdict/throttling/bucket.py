@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from disksla.promise.catalogue import Charge, Limits, Work
+from disksla.promise.catalogue import Charge, Limits
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttling.naming import levels
 from disksla.verdict.throttling.observation import BUSY_SHARE, LATE_S, data_s
@@ -168,7 +168,7 @@ def follow(
 
 def _used(windows: Sequence[Interval], charge: Charge) -> _Use | None:
     """Return the use of a limit; None if no window, nor all of them, had nearly as much as it."""
-    costs_s = [cost_s(window, charge) for window in windows]
+    costs_s = [window.cost_s(charge) for window in windows]
     seconds = sum(window.seconds for window in windows)
     each_used = zip(costs_s, windows, strict=True)
     is_near = any(used_s >= NEAR_SHARE * window.seconds for used_s, window in each_used)
@@ -178,12 +178,6 @@ def _used(windows: Sequence[Interval], charge: Charge) -> _Use | None:
     one_s = sum(costs_s) / max(1, sum(requests))
     largest_s = max(used_s / max(1, n) for used_s, n in zip(costs_s, requests, strict=True))
     return _Use(requests, costs_s, one_s, largest_s)
-
-
-def cost_s(window: Interval, charge: Charge) -> float:
-    """Return what a window used of a limit, as time of it."""
-    work = Work(window.reads, window.writes, window.read_bytes, window.written_bytes)
-    return work.cost_s(charge)
 
 
 def _follow(

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from disksla.base.counts import total
 from disksla.promise.catalogue import Limits
-from disksla.verdict.interval import Interval, summed
+from disksla.verdict.interval import Interval
 from disksla.verdict.throttling.bucket import EVIDENCE_S, MEMORY_S, Followed, follow
 from disksla.verdict.throttling.observation import Observation
 from disksla.verdict.throttling.pauses import Pause, find_pauses
@@ -42,7 +43,7 @@ def second_of(
 ) -> Second:
     """Return a second; `before` are those that are known: a pause may have begun in the last."""
     windows = [each.window for each in observations]
-    served = summed(windows)
+    served = total(windows)
     busy_s = sum(each.busy_s for each in observations)
     earlier = before[-1].observations if before else ()
     pauses = find_pauses(step for each in (*earlier, *observations) for step in each.steps)

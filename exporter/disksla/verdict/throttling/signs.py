@@ -5,8 +5,9 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
+from disksla.base.counts import total
 from disksla.promise.catalogue import Limits
-from disksla.verdict.interval import Interval, load_of, summed
+from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.throttling.admitted import Admitted, admitted
 from disksla.verdict.throttling.bucket import (
     EVIDENCE_S,
@@ -14,12 +15,17 @@ from disksla.verdict.throttling.bucket import (
     Followed,
     LimitBucket,
     buckets_of,
-    cost_s,
     limiting_rate,
 )
 from disksla.verdict.throttling.naming import binding_limit, limit_at
 from disksla.verdict.throttling.observation import data_s, is_active
-from disksla.verdict.throttling.pauses import LONGEST_WINDOW_S, ON_TIME_SHARE, Clock, find_clock
+from disksla.verdict.throttling.pauses import (
+    LONGEST_WINDOW_S,
+    ON_TIME_SHARE,
+    Clock,
+    Pause,
+    find_clock,
+)
 from disksla.verdict.throttling.second import Second
 from disksla.verdict.throttling.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
 
@@ -76,7 +82,7 @@ def _paused(
     last = seconds[-1]
     ended = [pause for second in seconds for pause in second.pauses if not pause.is_open]
     clock = find_clock(ended)
-    if clock is None or _is_of_program(clock, seconds):
+    if clock is None or _is_of_program(ended, seconds):
         return None
     full = admitted(_steps(seconds), ended, clock)
     if last.is_close or not _is_looked_at(seconds):
@@ -109,7 +115,7 @@ def _paused(
 
 def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> bool:
     """Return whether a disk may be as slow by itself: few requests, for one window each."""
-    served = summed([second.served for second in seconds])
+    served = total([second.served for second in seconds])
     took_s = ((served.read_ms or 0) + (served.data_write_ms or 0)) / 1000
     latency_s = took_s / max(1, served.requests)
     is_one_each = abs(latency_s / clock.window_s - 1) < ONE_WINDOW
@@ -117,22 +123,24 @@ def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> b
     return full.requests < FEW_REQUESTS and (is_one_each or is_queue)
 
 
-def _is_of_program(clock: Clock, seconds: Sequence[Second]) -> bool:
+def _is_of_program(pauses: Sequence[Pause], seconds: Sequence[Second]) -> bool:
     """Return whether the clock may be that of a program: it makes requests at the ends of pauses.
 
     Then a slow request was in flight, and the program made others, which the disk served at once.
     """
-    pauses = sum(
-        not pause.is_open and pause.steps > 1 for each in seconds for pause in each.pauses
-    )
-    within_s = [
-        (step.end_s - step.seconds - phase_s) % clock.window_s
+    lasting = [pause for pause in pauses if pause.steps > 1]
+    risen_s = [
+        step.end_s - step.seconds / 2
         for step in _steps(seconds)
-        for from_s, to_s, phase_s in clock.phases
-        if step.is_pause and step.inflight > step.inflight_before and from_s <= step.end_s <= to_s
+        if step.is_pause and step.inflight > step.inflight_before
     ]
-    late = sum(each_s > 0.7 * clock.window_s for each_s in within_s)
-    return late >= ON_TIME_SHARE * max(len(within_s), pauses / 2)
+    first_at = [  # 0 at the begin of a pause, 1 at its end
+        (within_s[0] - pause.begin_s) / (pause.at_s - pause.begin_s)
+        for pause in lasting
+        if (within_s := [at_s for at_s in risen_s if pause.begin_s <= at_s <= pause.last_s])
+    ]
+    late = sum(at > ON_TIME_SHARE for at in first_at)
+    return late >= max(ON_TIME_SHARE * len(first_at), len(lasting) / 2)
 
 
 def _at_limit_of_group(
@@ -172,10 +180,10 @@ def _at_bucket(seconds: Sequence[Second], limits: Limits) -> FoundLimiter | None
         for each, waited_s in zip(last.observations, followed.waited_s, strict=True)
         if waited_s > each.window.seconds / 2
     ]
-    served = summed(waited) if waited else None
+    served = total(waited) if waited else None
     if served is not None:  # what kind of requests, at the rate of all pieces
         served = (_without_flushes if bucket.has_empty else _with_all)(served)
-        used_s = cost_s(served, bucket.charge)
+        used_s = served.cost_s(bucket.charge)
         served = msgspec.structs.replace(served, seconds=used_s / rate) if used_s else None
     return FoundLimiter(
         throttle=Throttle(bucket.level, binding_limit(last.served, (bucket.charge,))),
@@ -225,7 +233,7 @@ def _in_turns(full: Admitted, limits: Limits, tolerance: float) -> tuple[Throttl
     known = [throttle for throttle, _ in at if throttle is not None]
     if limits.burst is None or 4 * len(known) < 3 * max(1, len(at)):
         return UNKNOWN_LIMIT, full.served
-    return known[0], summed([each for throttle, each in at if throttle == known[0]])
+    return known[0], total([each for throttle, each in at if throttle == known[0]])
 
 
 def is_as_when_looked_at(seconds: Sequence[Second]) -> bool:

@@ -1,4 +1,4 @@
-"""Verification report as one self-contained HTML page, without scripts or other files."""
+"""A verification report as a page: what is printed, and a self-contained HTML page."""
 
 import datetime as dt
 import math
@@ -8,8 +8,8 @@ from disksla.base.package_files import file_beside
 from disksla.base.text import escape_html
 from disksla.base.units import format_bandwidth, format_count, format_duration, format_size
 from disksla.measure.verification.report import (
-    LEVEL_TEXT,
     VERDICT_TEXT,
+    MeasuredLevel,
     SuiteTestResult,
     VerificationReport,
     format_amount,
@@ -20,11 +20,26 @@ from disksla.measure.verification.report import (
 )
 from disksla.tell.explanation import SHOWN_TEXT
 from disksla.tell.html_page import REPORT_STYLE, HtmlPage
+from disksla.tell.page import (
+    DataTable,
+    Drawing,
+    FactList,
+    Heading,
+    Items,
+    Line,
+    PagePart,
+    Section,
+    Styled,
+    Words,
+    html_of,
+)
 
-_PAGE = HtmlPage(REPORT_STYLE + file_beside(__file__, "report.css"))
+_SHEET = HtmlPage(REPORT_STYLE + file_beside(__file__, "report.css"))
+_LEVELS: dict[MeasuredLevel, str] = {"base": "base", "burst": "burst", "burst_then_base": "both"}
+_STYLES = {"kept": "good", "part": "good", "pass": "good", "shown": "", "untested": "note"}
+"""Of verdicts; of the others it is bad."""
 _FULL_BAR_RATIO = 1.5
 """Ratio at which a bar is full; larger ratios are drawn full too."""
-_NUMBERS = ("Required", "Measured", "Ratio")
 _PLOT_WIDTH = 360.0
 _PLOT_LEFT = 8.0
 _ROW_HEIGHT = 30.0
@@ -32,32 +47,62 @@ _AXIS_HEIGHT = 16.0
 _DOT = 2.6
 _SHORTEST_S = 1e-6
 """Lower bound of the logarithmic scale; no request of a disk completes faster."""
+_RATIO = (
+    "The ratio is the measured share of the promise; for latency, promised over measured. Min is"
+    " the ratio that is required for the request size: the mark in a bar, which is full at"
+    f" {_FULL_BAR_RATIO:.0%}. A test passes if it misses its requirement by no more than"
+)
+_LEVEL = "Level is whether burst credits were used: burst, base, or both, one after the other."
+_DOTS = (
+    "The dots are the 50th, 90th, 99th and 99.9th percentiles, from left to right. Requests wait"
+    " in deep queues, so only the tests named latency have a required latency (dashed line)."
+)
 
 
 def report_html(report: VerificationReport) -> str:
-    """Return the page. Names of devices and terms are escaped."""
-    title = f"Verification report: {format_subject(report)}"
-    style = {"kept": "good", "part": ""}.get(report.verdict, "bad")
-    verdict = f"{report.summary}. {VERDICT_TEXT[report.verdict]}"
-    body = f"""<h1>{escape_html(title)}</h1>
-<p class="verdict {style}">{escape_html(verdict)}</p>
-{_list(violation.message for violation in report.violations)}
-{_list(report.unjudged)}
-<dl>
-{_facts(report)}
-</dl>
-<h2>Results</h2>
-{_table(report.tests)}
-<p class="soft">The ratio is the measured share of the promise; for latency, promised over
-measured. A bar is full at {_FULL_BAR_RATIO:.0%}; its mark is the ratio that is required for the
-request size. A test passes if it misses its requirement by no more than
-{100 * report.tolerance_ratio:.3g}%.</p>
-{_skipped(report.tests)}
-{_latencies(report.tests)}"""
-    return _PAGE.page(f"{title}: {verdict}", f"<main>\n{body}\n</main>")
+    """Return the HTML page. Names of devices and terms are escaped."""
+    title = f"{_title(report)}: {_verdict(report)}"
+    return _SHEET.page(title, f"<main>\n{html_of(report_page(report))}\n</main>")
 
 
-def _facts(report: VerificationReport) -> str:
+def report_page(report: VerificationReport) -> Iterator[PagePart]:
+    """Yield the parts of the page, of which a terminal shows verdict, table and reasons."""
+    yield Heading(_title(report), level=1)
+    yield Line(_verdict(report), f"verdict {_STYLES.get(report.verdict, 'bad')}")
+    yield Items([f"precondition violated: {each.message}" for each in report.violations])
+    yield Items([f"not judged: {each}" for each in report.unjudged])
+    yield Section((FactList([*_facts(report)]), Heading("Results")), where="page")
+    yield DataTable(
+        (
+            "test",
+            "required",
+            "measured",
+            "ratio",
+            "min",
+            "share of the promise",
+            "level",
+            "verdict",
+        ),
+        [_row(result) for result in report.tests if not _is_absent(result)],
+        ("required", "measured", "ratio", "min"),
+    )
+    legend = f"{_RATIO} {100 * report.tolerance_ratio:.3g}%."
+    yield Section((Line(legend, "soft"),), where="page")
+    if any(result.level for result in report.tests):
+        yield Line(_LEVEL, "soft")
+    yield from map(Line, _reasons(report.tests))
+    yield Section([*_latencies(report.tests)], where="page")
+
+
+def _title(report: VerificationReport) -> str:
+    return f"Verification report: {format_subject(report)}, suite {report.suite}"
+
+
+def _verdict(report: VerificationReport) -> str:
+    return f"{report.summary}. {VERDICT_TEXT[report.verdict]}"
+
+
+def _facts(report: VerificationReport) -> Iterator[tuple[str, str | None]]:
     began = dt.datetime.fromtimestamp(report.began_timestamp_s, dt.UTC)
     seconds = report.ended_timestamp_s - report.began_timestamp_s
     duration = f", duration {format_duration(seconds)}" if seconds > 0 else ""
@@ -66,78 +111,55 @@ def _facts(report: VerificationReport) -> str:
         "file": "a scratch file on a file system of the disk",
         "elsewhere": "not known: imported result",
     }[report.target]
-    facts = (
-        ("Disk", report.device),
-        ("Model", report.model),
-        ("Serial", report.serial),
-        ("WWN", report.wwn),
-        ("Terms", format_terms(report)),
-        ("Size", format_size(report.size_bytes)),
-        ("Test suite", f"{report.suite}, {report.procedure}"),
-        ("Target", target),
-        ("Date", f"{began:%Y-%m-%d %H:%M:%S} UTC{duration}"),
-        ("Tools", f"{report.tool}, disksla {report.disksla_version}"),
-    )
-    return "\n".join(
-        f"<dt>{name}</dt><dd>{escape_html(value)}</dd>" for name, value in facts if value
-    )
-
-
-def _table(results: Iterable[SuiteTestResult]) -> str:
-    number = ' class="number"'
-    headings = "".join(
-        f'<th scope="col"{number if column in _NUMBERS else ""}>{column}</th>'
-        for column in ("Test", *_NUMBERS, "Share of the promise", "Verdict")
-    )
-    rows = "\n".join(_row(result) for result in results if not _is_absent(result))
-    return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
-
-
-def _skipped(results: Iterable[SuiteTestResult]) -> str:
-    """List the tests that were skipped or are missing, by reason."""
-    tests: dict[tuple[str, str], list[str]] = {}
-    for result in filter(_is_absent, results):
-        heading = "Skipped" if result.verdict == "skipped" else "Not tested"
-        tests.setdefault((heading, result.reason), []).append(result.test)
-    return "\n".join(
-        f'<p class="soft">{heading}: {escape_html(", ".join(names))} ({escape_html(reason)}).</p>'
-        for (heading, reason), names in tests.items()
-    )
+    yield "disk", report.device
+    yield "model", report.model
+    yield "serial", report.serial
+    yield "WWN", report.wwn
+    yield "terms", format_terms(report)
+    yield "size", format_size(report.size_bytes)
+    yield "test suite", f"{report.suite}, {report.procedure}"
+    yield "target", target
+    yield "date", f"{began:%Y-%m-%d %H:%M:%S} UTC{duration}"
+    yield "tools", f"{report.tool}, disksla {report.disksla_version}"
 
 
 def _is_absent(result: SuiteTestResult) -> bool:
-    return result.verdict == "skipped" or (
-        result.verdict == "untested" and result.measured is None
-    )
+    is_untested = result.verdict == "untested" and result.measured is None
+    return result.verdict == "skipped" or is_untested
 
 
-def _row(result: SuiteTestResult) -> str:
-    soft = "".join(f'<span class="soft">{escape_html(note)}</span>' for note in _notes(result))
-    style = {"pass": ' class="good"', "fail": ' class="bad"', "unmeasured": ' class="bad"'}
-    verdict = f"<span{style.get(result.verdict, '')}>{result.verdict}</span>"
-    amounts = (
+def _row(result: SuiteTestResult) -> list[Words]:
+    notes = (Styled(note, "soft", where="page") for note in (result.caption, *_notes(result)))
+    return [
+        (result.test, *notes),
         format_amount(result.unit, result.required),
         format_amount(result.unit, result.measured),
         format_percent(result.ratio),
-    )
-    numbers = "".join(
-        f'<td class="number" data-label="{column}">{amount}</td>\n'
-        for column, amount in zip(_NUMBERS, amounts, strict=True)
-    )
-    return (
-        f'<tr><th scope="row">{escape_html(result.test)}'
-        f'<span class="soft">{escape_html(result.caption)}</span>{soft}</th>\n'
-        f'{numbers}<td class="bar">{_bar(result)}</td>\n'
-        f'<td data-label="Verdict">{verdict}</td></tr>'
-    )
+        "-" if result.required_ratio is None else f"{result.required_ratio:.0%}",
+        _bar(result),
+        _LEVELS[result.level] if result.level else "",
+        Styled(result.verdict, _STYLES.get(result.verdict, "bad")),
+    ]
+
+
+def _reasons(results: Iterable[SuiteTestResult]) -> Iterator[str]:
+    """Yield the tests without a result, and those whose result needs a reason, by reason."""
+    tests: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        what = "Skipped" if result.verdict == "skipped" else "Not tested"
+        of = (what if _is_absent(result) else "", result.reason)
+        tests.setdefault(of, []).append(result.test)
+    for (what, reason), names in tests.items():
+        if what:
+            yield f"{what}: {', '.join(names)} ({reason})."
+        elif reason:
+            yield f"{', '.join(names)}: {reason}"
 
 
 def _notes(result: SuiteTestResult) -> Iterator[str]:
     """Yield what explains a result, beside the numbers of the table."""
     if result.why:
         yield f"Requirement: {result.why}"
-    if result.reason:
-        yield f"Note: {result.reason}"
     if result.iops is not None and result.bytes_per_second is not None:
         iops = f"{format_count(result.iops)} IOPS"
         mean = result.mean_latency_s
@@ -145,8 +167,6 @@ def _notes(result: SuiteTestResult) -> Iterator[str]:
         if mean is not None and result.unit != "seconds":
             also.append(f"mean latency {format_duration(mean)}")
         yield f"Also measured: {', '.join(also)}"
-    if result.level is not None:
-        yield LEVEL_TEXT[result.level].capitalize()
     monitored_s = sum(result.window_seconds.values())
     if monitored_s:
         parts = (
@@ -157,14 +177,14 @@ def _notes(result: SuiteTestResult) -> Iterator[str]:
         yield f"Windows of 100 ms: {', '.join(parts)}"
 
 
-def _bar(result: SuiteTestResult) -> str:
+def _bar(result: SuiteTestResult) -> Drawing:
     if result.ratio is None or result.required_ratio is None:
-        return ""
+        return Drawing("")
     scale = 100 / _FULL_BAR_RATIO
     width = min(result.ratio, _FULL_BAR_RATIO) * scale
     mark = min(result.required_ratio, _FULL_BAR_RATIO) * scale
-    return (
-        f'<svg viewBox="0 0 100 10" preserveAspectRatio="none" role="img"'
+    return Drawing(
+        f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img"'
         f' aria-label="{escape_html(format_result(result))}">'
         f'<rect class="track" width="100" height="10"/>'
         f'<rect class="{result.verdict}" width="{width:.2f}" height="10"/>'
@@ -173,12 +193,12 @@ def _bar(result: SuiteTestResult) -> str:
     )
 
 
-def _latencies(results: Iterable[SuiteTestResult]) -> str:
-    """Return a chart with the percentiles of all tests on one logarithmic scale."""
+def _latencies(results: Iterable[SuiteTestResult]) -> Iterator[PagePart]:
+    """Yield a chart with the percentiles of all tests on one logarithmic scale."""
     drawn = [result for result in results if result.percentiles]
     known = [each.seconds for result in drawn for each in result.percentiles]
     if not known:
-        return ""
+        return
     first = math.floor(math.log10(max(min(known), _SHORTEST_S)))
     decades = max(1, math.ceil(math.log10(max(*known, _SHORTEST_S))) - first)
     height = len(drawn) * _ROW_HEIGHT + _AXIS_HEIGHT
@@ -196,13 +216,12 @@ def _latencies(results: Iterable[SuiteTestResult]) -> str:
         for anchor in ("start" if step == 0 else "end" if step == decades else "middle",)
     )
     rows = "\n".join(_percentile_row(result, number, place) for number, result in enumerate(drawn))
-    return f"""<h2>Latency</h2>
-<div class="plot"><svg viewBox="0 0 {_PLOT_WIDTH:.0f} {height:.0f}" role="img"
+    yield Heading("Latency")
+    yield Drawing(f"""<div class="plot">
+<svg viewBox="0 0 {_PLOT_WIDTH:.0f} {height:.0f}" role="img"
  aria-label="Percentiles of latency by test">{axis}
-{rows}</svg></div>
-<p class="soft">The dots are the 50th, 90th, 99th and 99.9th percentiles, from left to right.
-Requests wait in deep queues, so only the tests named latency have a required latency (dashed
-line).</p>"""
+{rows}</svg></div>""")
+    yield Line(_DOTS, "soft")
 
 
 def _percentile_row(result: SuiteTestResult, number: int, place: Callable[[float], float]) -> str:
@@ -230,8 +249,3 @@ def _percentile_row(result: SuiteTestResult, number: int, place: Callable[[float
         f'<line class="spread" x1="{xs[0]:.1f}" x2="{xs[-1]:.1f}" y1="{middle:.1f}"'
         f' y2="{middle:.1f}"/>{promise}{dots}'
     )
-
-
-def _list(texts: Iterable[str]) -> str:
-    items = "".join(f"<li>{escape_html(text)}</li>" for text in texts)
-    return f"<ul>{items}</ul>" if items else ""

@@ -18,27 +18,27 @@ TOUCHING = {
     "": "__main__",
     "base": "console package_files",
     "base.operating_system": """
-        clock_state lock log machine perf_events roots scheduler state_file systemd unix_socket
-        user_access
+        clock_state lock log machine packets perf_events roots scheduler state_file systemd
+        unix_socket user_access
     """,
     "base.schema": "yaml_file",
     "clouds.detection": "clouds_file service_account",
     "clouds.ebs_statistics": "client helper nvme",
     "clouds.http_client": "transport",
     "commands": """
-        _advise_series _context _daemon _exclusive _explain_remote _file_storages _interrupt
-        _log_options _options _prometheus _provision _recent _verify_report advise catalog
-        check check_config cli detect discover doctor ebs_statistics explain identify judge
-        limits once open_events probe record replay report serve sweep top verify watch
+        _advise_series _context _daemon _exclusive _identify _interrupt _latency _log_options
+        _options _prometheus _provision _recent _verify_report advise check check_config cli detect
+        disks doctor ebs_statistics explain judge limits open_events record replay report serve
+        sweep top verify
     """,
     "commands.doctor_checks": "ask_daemon gather_facts",
     "kernel.consumers": "groups io_stat io_stat_files readers",
     "kernel.disks": "csi_volume_files hotplug inventory",
-    "kernel.nfs": "read_mounted",
+    "kernel.nfs": "nfs_files",
     "kernel.performance_events": """
         data_writes helper open_sets opened opening request_sampler source
     """,
-    "kernel.procfs": "files iowait_files mountinfo_file mountstats_file",
+    "kernel.procfs": "files iowait_files mountinfo_file",
     "measure.benchmark": "sweep_journal_file throughput",
     "measure.fio": "device_users process raw_device runner sandbox scratch_file",
     "measure.probes": "probe_runner probe_scheduler",
@@ -52,7 +52,7 @@ TOUCHING = {
     "serve.metrics": "build_info render",
     "serve.pages": "app page_cache",
     "state.pipeline": "sampler",
-    "tell": "limits_text machine_text printed_page",
+    "tell": "printed_page",
     "tell.api": "daemon_client",
     "tell.explanation": "machine_limit",
     "tell.top": "sources terminal",

@@ -14,10 +14,13 @@ CITED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", DOCUMENT)))
 
 SOCKETS = {
     "tell/api/daemon_client.py": "connects to the Unix socket of the daemon",
-    "clouds/ebs_statistics/client.py": "connects to the Unix socket of the helper",
-    "clouds/ebs_statistics/helper.py": "serves the clients of the helper",
-    "kernel/performance_events/helper.py": "serves the clients of the helper for events",
-    "kernel/performance_events/opened.py": "connects to the Unix socket of that helper",
+    "base/operating_system/packets.py": "serves the clients of helpers, and connects to them",
+    "clouds/ebs_statistics/client.py": "receives from the helper",
+    "clouds/ebs_statistics/helper.py": "sends to the clients of the helper",
+    "commands/ebs_statistics.py": "has the kind of its socket",
+    "commands/open_events.py": "has the kind of its socket",
+    "kernel/performance_events/helper.py": "answers the clients of the helper for events",
+    "kernel/performance_events/opened.py": "receives from that helper",
     "base/operating_system/unix_socket.py": "binds Unix sockets of daemon and helper",
     "base/operating_system/systemd.py": "notifies systemd, uses sockets that it passes",
     "serve/http_server/connection.py": "accepts connections",
@@ -34,6 +37,7 @@ CONNECTING = {
     },
     "tell/api/daemon_client.py": {
         "commands/_daemon.py",
+        "commands/advise.py",
         "commands/check.py",
         "commands/explain.py",
         "commands/doctor_checks/ask_daemon.py",
@@ -45,7 +49,7 @@ CONNECTING = {
 `disksla detect` asks a provider, `disksla report` and `advise` a Prometheus server, and
 `disksla check`, `doctor`, `explain` and `top` the daemon.
 """
-LOCAL = {"clouds/ebs_statistics/client.py", "kernel/performance_events/opened.py"}
+LOCAL = {"base/operating_system/packets.py"}
 """Modules that connect to Unix sockets only, of which the daemon imports some."""
 CLIENTS = {
     *("aiohttp", "ftplib", "http.client", "httpx", "imaplib", "poplib", "requests", "smtplib"),

@@ -7,8 +7,7 @@ from disksla.measure.verification.suites import make_suite
 from disksla.promise.catalogue.limits import NO_LIMITS, Bucket, Burst, Rates
 from disksla.state.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
 from disksla.state.pipeline.snapshot import DiskSnapshot
-from disksla.state.provider_count.agreement import agreement_of
-from disksla.state.provider_count.provider_state import ProviderState
+from disksla.state.provider_count import ProviderState
 from disksla.verdict.throttling.ceiling import Ceiling
 from disksla.verdict.throttling.throttle import Throttle
 from support.ebs_pages import Page, bins_of
@@ -40,7 +39,6 @@ def largest_disk() -> DiskSnapshot:
         data_writes=1,
         provider=_read(),
         provider_is_current=True,
-        agreement=agreement_of(9.0, (4.0, 0, 0, 0, 0), (3.0, 0, 0, 2.0)),
     )
 
 
@@ -56,7 +54,7 @@ def longest_report() -> VerificationReport:
 def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
     """Return disks with more and more series, by the feature that was added last."""
     read = changed(largest_disk(), ceiling=probed_disk_view().ceiling, data_writes=None)
-    volume = changed(read, provider=None, agreement=None)
+    volume = changed(read, provider=None)
     full = changed(volume, disk=changed(volume.disk, csi_driver=None, volume_handle=None))
     probed: dict[str, object] = {
         name: {"read-latency": getattr(full, name)["read-latency"]}
@@ -101,8 +99,8 @@ def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | Non
 def _read() -> ProviderState:
     """Return what a page of EBS says; it was attached again once."""
     page = parse(Page(read_bins=bins_of({256: 1}), write_bins=bins_of({256: 1})).written())
-    once = ProviderState().plus(Reading("nvme1n1", "vol0a1b2c3d", 1000.0, page))
-    return once.counted("reset")
+    reading = Reading("nvme1n1", "vol0a1b2c3d", 1000.0, page)
+    return ProviderState(failures={"reset": 1}).after([reading], 1000.0)
 
 
 def _probed(totals: ProbeTotals) -> ProbeTotals:

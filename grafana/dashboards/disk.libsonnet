@@ -45,8 +45,6 @@ local state = import '../state.libsonnet';
         ])
         + lib.stacked + lib.noData('not throttled or busy, not known, or %s' % lib.lean);
 
-      local agreement(matcher) = rate('provider_agreement_seconds_total', ', ' + matcher);
-
       local disk_state = 'floor(\n%s)' % state.expr(
         share,
         active='1 - ' + share('idle'),
@@ -428,42 +426,6 @@ local state = import '../state.libsonnet';
           consumers('Who uses the disk, by requests', 'requests', 'iops'),
           consumers('Who uses the disk, by bytes', 'bytes', 'binBps'),
         ],
-
-        lib.collapsed('What the provider counts', [[
-          lib.lines('Throttled time by the provider', |||
-            Share of the time in which the provider itself counted the disk as throttled, by limit
-            (the statistics page of EBS). It counts the time in which more was demanded than the
-            limit allows. The throttled time by limit above has these limits.
-          |||, 'percentunit', [
-            lib.query(
-              'sum by (provider_limit) (' + agreement('provider_limit!="none"') + ')',
-              '{{provider_limit}}'
-            ),
-          ])
-          + lib.stacked + lib.range(0, 1) + lib.size(12, 8) + lib.byLimit
-          + lib.noData('not throttled, not counted, or %s' % lib.lean),
-          lib.lines('Agreement with the provider', |||
-            Share of the time that is throttled by the verdicts and by the provider, or only by one of
-            them. The verdicts are those without the count of the provider. Both are compared within
-            a second, so a little of both at the beginning and the end of throttled times is no
-            disagreement.
-          |||, 'percentunit', [
-            lib.query('sum(' + agreement('limit!="none", provider_limit!="none"') + ')', 'both'),
-            lib.query(
-              'sum(' + agreement('limit!="none", provider_limit="none"') + ')', 'only the verdicts'
-            ),
-            lib.query(
-              'sum(' + agreement('limit="none", provider_limit!="none"') + ')', 'only the provider'
-            ),
-          ])
-          + lib.stacked + lib.range(0, 1) + lib.size(12, 8)
-          + lib.noData('not throttled, not counted, or %s' % lib.lean)
-          + lib.coloured({
-            both: 'green',
-            'only the verdicts': 'orange',
-            'only the provider': 'purple',
-          }),
-        ]]),
       ] + machine.ofDisk, one=true),
   },
 }

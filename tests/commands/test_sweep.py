@@ -147,16 +147,6 @@ def test_finished_journal_is_only_printed(
     assert "8 of 8 cells" in page.read_text()
 
 
-def test_stalled_cell_has_no_response_time(
-    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "stalled"
-    stalled = [replace(row, mean_latency_s=None, iops=0.0) for row in ROWS]
-    path.write_bytes(b"".join((encode_line(HEADER), *map(encode_line, stalled))))
-    assert main(["sweep", "vdb", f"--resume={path}", *flags]) == 0
-    assert "100% read - 0" in " ".join(capsys.readouterr().out.split())
-
-
 def test_json_output(flags: list[str], journal: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "vdb", f"--resume={journal}", "--json", *flags]) == 0
     shown = json.loads(capsys.readouterr().out)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from disksla.clouds.ebs_statistics.reading import Failure, decode_message
+from disksla.base.operating_system.packets import decode_packet
+from disksla.clouds.ebs_statistics.reading import MESSAGES, Failure
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, run
 from support.ebs_disks import Disks, helping
 from support.ebs_pages import Page
@@ -112,7 +113,7 @@ def test_once_prints_a_line_for_each_disk(disks: Disks) -> None:
     assert run("ebs-statistics", "--once", *paths).stdout == ""
     disks.add("nvme1", b"")
     [line] = run("ebs-statistics", "--once", *paths, status=1).stdout.encode().splitlines()
-    message = decode_message(line)
+    message = decode_packet(MESSAGES, line)
     assert isinstance(message, Failure)
     assert message.device == "nvme1n1"
 

@@ -64,21 +64,25 @@ def test_terms_of_the_provider_apply_and_change_without_a_reload(
 
     (tmp_path / "terms.d" / "people.yml").write_text(
         "disks: [{match: {device: vda}, terms: {budget: sum, iops: 300}},"
+        " {match: {device: vda}, terms: aws.gp3, size: many},"
         " {match: {serial: none}, terms: aws.gp3}]"
     )
     assert eventually(lambda: has_limit(300), PATIENCE_S)
+    invalid = daemon.samples(source="file", reason="invalid_entry")
+    assert invalid == {"disksla_terms_refresh_failures_total": 1}
     unused = daemon.samples(source="file", reason="unmatched")
     assert unused == {"disksla_terms_unused_entries": 1}
     (tmp_path / "terms.d" / "people.yml").write_text("disks: [")
-    assert eventually(
-        lambda: daemon.samples(collector="terms")["disksla_collector_success"] == 0, PATIENCE_S
-    )
+    assert eventually(lambda: bool(daemon.samples(source="file", reason="invalid")), PATIENCE_S)
+    assert daemon.samples(collector="terms")["disksla_collector_success"] == 0
     assert has_limit(300)
     (tmp_path / "terms.d" / "people.yml").unlink()
     assert eventually(lambda: has_limit(5000), PATIENCE_S)
     assert daemon.end() == 0
     log = "\n".join(daemon.log())
     assert log.count('msg="terms file ignored"') == 1
+    assert log.count('msg="terms entries ignored"') == 1
+    assert "people.yml:1: disks[1].size: found 'many'" in log
     assert log.count("serial none) matches no disk") == 1
 
 

@@ -15,7 +15,6 @@ from disksla.serve.metrics.collector import Reports, SnapshotCollector
 from disksla.state.pipeline.slow import SlowTotals
 from disksla.state.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot
 from disksla.state.pipeline.totals import VerdictTotals
-from disksla.state.provider_count.agreement import agreement_of
 from disksla.verdict.credits.account import CreditLevel
 from disksla.verdict.throttling.throttle import LIMIT_KINDS, MACHINE_LIMITS
 from disksla.verdict.throttling.verdict import VERDICTS
@@ -100,14 +99,6 @@ def slow(disk: DiskSnapshot) -> DiskSnapshot:
     return changed(disk, slow=totals)
 
 
-def compared(disk: DiskSnapshot) -> DiskSnapshot:
-    """Return the disk with what the provider counted: less, and partly at the machine's limit."""
-    own_s = disk.verdict_totals.throttled_s
-    agreement = agreement_of(HOUR_S, own_s, (0.5 * sum(own_s), 0.0, 0.2 * sum(own_s), 0.0))
-    only_theirs = agreement_of(HOUR_S / 10, (0.0,) * len(own_s), (HOUR_S / 20, 0.0, 0.0, 0.0))
-    return changed(disk, provider_is_current=True, agreement=agreement.plus(only_theirs))
-
-
 def make_group(*devices: str, name: str = "ebs", **shares: float) -> GroupSnapshot:
     """Return a group after an hour, in which it was at its limits for these shares of the time."""
     group = group_view()
@@ -121,9 +112,7 @@ def make_group(*devices: str, name: str = "ebs", **shares: float) -> GroupSnapsh
 
 FLEET: dict[str, Snapshot] = {
     "db-1:10056": view(
-        claimed(
-            compared(probed(make_disk("vda", met=0.2, throttled=0.1, below=0.3))), "data-pg-0"
-        ),
+        claimed(probed(make_disk("vda", met=0.2, throttled=0.1, below=0.3)), "data-pg-0"),
         make_disk("vdb", BURST_LIMITS, (EMPTY,), throttled=0.8, met=0.1),
         make_disk("vdc", throttled=0.4, unproven=0.5),
         claimed(make_disk("vdd", met=0.1, stalled=0.2), "data-pg-1"),

@@ -101,7 +101,7 @@ def check_queries(dashboard: Dashboard, directory: Path) -> None:
 def test_rows_that_few_disks_need_are_collapsed() -> None:
     rows = [panel for panel in DASHBOARDS["disk"]["panels"] if panel["type"] == "row"]
     collapsed = {row["title"]: len(row["panels"]) for row in rows if row["collapsed"]}
-    assert collapsed == {"Burst credits": 2, "What the provider counts": 2, "Machine": 7}
+    assert collapsed == {"Burst credits": 2, "Machine": 7}
 
 
 def test_the_state_is_first_and_no_panel_counts_what_did_not_happen() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.unix_socket import UnixSocket
 from disksla.kernel.performance_events import EventsRequest
-from disksla.kernel.performance_events.helper import listen
 from disksla.kernel.performance_events.opened import ask
 from disksla.kernel.performance_events.opening import COMPLETED, QUEUED, REQUESTED
 from support.daemon_process import DISKSLA
@@ -157,7 +158,7 @@ def test_helper_as_systemd_starts_it(roots: Roots, disk: str, tmp_path: Path) ->
     number = Path(f"/dev/{disk}").stat().st_rdev
     device = f"{os.major(number)}:{os.minor(number)}"
     path = tmp_path / "events.sock"
-    with listen(path) as listening:
+    with UnixSocket(path, socket.SOCK_SEQPACKET).listening() as listening:
         for events in ("data_writes", "requests"):
             request = EventsRequest(events, (device,))
             with ThreadPoolExecutor() as threads:

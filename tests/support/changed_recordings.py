@@ -13,8 +13,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from disksla.commands.replay import replay
+from disksla.kernel.nfs.mountstats import MountReading
 from disksla.kernel.procfs.close_sample import CloseSample
-from disksla.kernel.procfs.mountstats import MountReading
 from disksla.state.pipeline.recording import decode_tick
 from disksla.state.pipeline.state import State
 from disksla.state.pipeline.tick import Tick

@@ -4,6 +4,7 @@ The ioctl is a function that reads the command as the kernel documents it (linux
 """
 
 import ctypes
+import socket
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -85,15 +86,11 @@ class Disks:
 @contextmanager
 def helping(disks: Disks, path: Path) -> Iterator[Helper]:
     """Run a helper for the disks, on a socket."""
-    unix_socket = UnixSocket(path)
-    listening = unix_socket.open()
-    assert listening is not None
     read = partial(read_statistics, sysfs=disks.sysfs, dev=disks.dev, ioctl=disks.ioctl)
-    helper = Helper(listening, partial(find_devices, disks.sysfs), read)
-    helper.start()
-    try:
-        yield helper
-    finally:
-        helper.stop()
-        listening.close()
-        unix_socket.close()
+    with UnixSocket(path, socket.SOCK_SEQPACKET).listening() as listening:
+        helper = Helper(listening, partial(find_devices, disks.sysfs), read)
+        helper.start()
+        try:
+            yield helper
+        finally:
+            helper.stop()

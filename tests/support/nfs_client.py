@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.kernel.nfs.mountstats import parse_mountstats
 from disksla.kernel.procfs.mountinfo import parse_mountinfo
-from disksla.kernel.procfs.mountstats import parse_mountstats
 from disksla.promise.configuration.settings import Settings
 from disksla.state.history.history import History
 from disksla.state.pipeline.tick import Tick

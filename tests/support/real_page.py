@@ -24,9 +24,9 @@ from disksla.clouds.ebs_statistics.statistics_page import parse
 from disksla.kernel.consumers.consumption import ConsumerReading, Consumption
 from disksla.kernel.disks.disk import Disk, disk_key
 from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.kernel.nfs.mountstats import parse_mountstats
 from disksla.kernel.procfs.iowait import HostWait
 from disksla.kernel.procfs.mountinfo import parse_mountinfo
-from disksla.kernel.procfs.mountstats import parse_mountstats
 from disksla.measure.fio.result import LatencyBin
 from disksla.measure.prometheus.query import Series
 from disksla.promise.catalogue.assignment import TermsSource
@@ -155,7 +155,7 @@ def _with_events(tick: Tick, second: int) -> Tick:
     now_s = tick.clocks.monotonic_s
     page = Page(
         queue_length=3,
-        volume_exceeded_iops_us=500_000 * second,
+        volume_exceeded_iops_us=900_000 * second,
         instance_exceeded_iops_us=100_000 * second,
     )
     unit = "postgresql@15-main.service"

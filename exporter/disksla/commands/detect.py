@@ -37,7 +37,7 @@ from disksla.clouds.http_client import Exchanges
 from disksla.clouds.http_client.transport import carry_out
 from disksla.commands._log_options import add_paths_of
 from disksla.kernel.nfs import FileStorage
-from disksla.kernel.nfs.read_mounted import read_file_storages
+from disksla.kernel.nfs.nfs_files import read_file_storages
 
 _WITHIN_S = 120.0
 _MODE = 0o644

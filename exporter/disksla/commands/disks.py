@@ -20,7 +20,7 @@ from disksla.commands._context import HostContext, add_context_arguments, read_c
 from disksla.commands._options import roots_of
 from disksla.kernel.disks import Disk
 from disksla.kernel.nfs import FileStorage
-from disksla.kernel.nfs.read_mounted import read_file_storages
+from disksla.kernel.nfs.nfs_files import read_file_storages
 from disksla.promise.configuration import in_order, unused_entries
 from disksla.tell.limits_text import limits_document
 

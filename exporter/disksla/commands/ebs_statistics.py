@@ -2,16 +2,17 @@
 
 import argparse
 import signal
+import socket
 import sys
 import threading
 from functools import partial
 from pathlib import Path
 
-from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.log import set_up_logging
+from disksla.base.operating_system.packets import encode
 from disksla.base.operating_system.roots import Roots
 from disksla.base.operating_system.unix_socket import DEFAULT_EBS_SOCKET, UnixSocket
-from disksla.clouds.ebs_statistics import Failure, encode
+from disksla.clouds.ebs_statistics import Failure
 from disksla.clouds.ebs_statistics.helper import Helper
 from disksla.clouds.ebs_statistics.nvme import find_devices, read_statistics
 from disksla.commands._log_options import add_log_options, add_paths_of
@@ -46,24 +47,16 @@ def run(arguments: argparse.Namespace) -> int:
     read = partial(read_statistics, sysfs=arguments.path_sysfs, dev=arguments.path_dev)
     if arguments.once:
         messages = [read(device) for device in find()]
-        sys.stdout.write("".join(encode(message).decode() for message in messages))
+        sys.stdout.write("".join(f"{encode(message).decode()}\n" for message in messages))
         return int(any(isinstance(message, Failure) for message in messages))
     set_up_logging(arguments.log_level, arguments.log_format)
     threading.stack_size(_STACK_BYTES)
-    unix_socket = UnixSocket(arguments.socket)
-    listening = unix_socket.open()
-    if listening is None:
-        raise DiskslaError(
-            f"cannot listen on {arguments.socket}: the log has the reason; choose another with"
-            " --socket, in a directory that exists"
-        )
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    helper = Helper(listening, find, read)
-    helper.start()
-    try:
-        signal.sigwait(_SIGNALS)
-    finally:
-        helper.stop()
-        listening.close()
-        unix_socket.close()
+    with UnixSocket(arguments.socket, socket.SOCK_SEQPACKET).listening() as listening:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        helper = Helper(listening, find, read)
+        helper.start()
+        try:
+            signal.sigwait(_SIGNALS)
+        finally:
+            helper.stop()
     return 0

@@ -2,14 +2,16 @@
 
 import argparse
 import os
+import socket
 from functools import partial
 from pathlib import Path
 
 from disksla.base.operating_system.log import set_up_logging
 from disksla.base.operating_system.roots import Roots
 from disksla.base.operating_system.systemd import FIRST_DESCRIPTOR
+from disksla.base.operating_system.unix_socket import UnixSocket
 from disksla.commands._log_options import add_log_options, add_paths_of
-from disksla.kernel.performance_events.helper import answer, listen, passed_connection, serve
+from disksla.kernel.performance_events.helper import answer, passed_connection, serve
 from disksla.kernel.performance_events.open_sets import OpenSets
 from disksla.kernel.performance_events.opening import EventFiles, credentials_directory, plan
 
@@ -40,6 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
             answer(connection, prepare, open_sets)
         open_sets.wait()
     else:
-        with listen(arguments.listen) as listening:
+        with UnixSocket(arguments.listen, socket.SOCK_SEQPACKET).listening() as listening:
             serve(listening, prepare)
     return 0

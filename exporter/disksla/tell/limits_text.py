@@ -30,6 +30,7 @@ from disksla.promise.catalogue import (
     OneUnit,
     Provision,
     Rates,
+    RowSource,
     Terms,
     allocation_units,
     beyond_bounds,
@@ -45,7 +46,6 @@ from disksla.promise.catalogue import (
     shared_text,
     with_options,
 )
-from disksla.promise.catalogue.terms import RowSource
 from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart
 
 _CONFIDENCE = {

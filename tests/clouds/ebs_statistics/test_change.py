@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.packets import LONGEST_BYTES, decode_packet, encode
 from disksla.clouds.ebs_statistics.reading import (
-    LONGEST_LINE_BYTES,
+    MESSAGES,
+    REQUESTS,
     Alive,
     Change,
     Failure,
+    Message,
     Reading,
     Watch,
     change_between,
-    decode_message,
-    decode_request,
-    encode,
 )
 from disksla.clouds.ebs_statistics.statistics_page import Bin, PageFailureReason, parse
 from support.ebs_pages import INSTANCE_STORE_MAGIC, Page
@@ -133,50 +133,49 @@ BINS = [(MOST - 1, MOST - 1, 2**32 - 1)] * 63 + [(MOST, MOST, 2**32 - 1)]
 LARGEST = Page(0x3C23B510, 1, *(MOST,) * 11, BINS, BINS)
 
 
-def test_a_reading_is_read_as_it_was_written() -> None:
-    reading = Reading("nvme1n1", "vol0a1b", 12.5, parse(LARGEST.written()), 0.001)
-    line = encode(reading)
-    assert decode_message(line) == reading
-    assert line.endswith(b"\n")
-    assert line.count(b"\n") == 1
-    assert len(line) < LONGEST_LINE_BYTES
+MESSAGE = st.one_of(
+    st.builds(
+        Failure,
+        st.text(min_size=1, max_size=64),
+        st.sampled_from(get_args(PageFailureReason)),
+        st.text(max_size=100),
+    ),
+    st.just(Alive()),
+    st.just(Reading("nvme1n1", "vol0a1b", 12.5, parse(LARGEST.written()), 0.001)),
+)
 
 
-@given(st.sampled_from(get_args(PageFailureReason)), st.text(max_size=100))
-def test_a_failure_is_read_as_it_was_written(reason: str, message: str) -> None:
-    failure = Failure("nvme1n1", reason, message)  # type: ignore[arg-type]
-    assert decode_message(encode(failure)) == failure
-
-
-def test_that_the_helper_works_is_read_as_it_was_written() -> None:
-    assert decode_message(encode(Alive())) == Alive()
+@given(MESSAGE)
+def test_a_message_is_read_as_it_was_written(message: Message) -> None:
+    packet = encode(message)
+    assert decode_packet(MESSAGES, packet) == message
+    assert len(packet) < LONGEST_BYTES
 
 
 @given(st.lists(st.text(min_size=1, max_size=64), max_size=128))
 def test_a_request_is_read_as_it_was_written(devices: list[str]) -> None:
     request = Watch(tuple(devices))
-    assert decode_request(encode(request)) == request
+    assert decode_packet(REQUESTS, encode(request)) == request
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("decoder", "packet"),
     [
-        b"",
-        b"\xff\n",
-        b"[" * 5000,
-        b'{"type":"other"}',
-        b'{"type":"failure","device":"a","reason":"unheard of"}',
-        b'{"type":"failure","device":"","reason":"short"}',
-        b'{"type":"reading","device":"a","serial":"","monotonic_s":1e400,"statistics":{}}',
-        b'{"type":"watch","devices":[]}',
+        (MESSAGES, b""),
+        (MESSAGES, b"\xff"),
+        (MESSAGES, b"[" * 5000),
+        (MESSAGES, b'{"type":"other"}'),
+        (MESSAGES, b'{"type":"failure","device":"a","reason":"unheard of"}'),
+        (MESSAGES, b'{"type":"failure","device":"","reason":"short"}'),
+        (
+            MESSAGES,
+            b'{"type":"reading","device":"a","serial":"","monotonic_s":1e400,"statistics":{}}',
+        ),
+        (MESSAGES, b'{"type":"watch","devices":[]}'),
+        (REQUESTS, b"{}"),
+        (REQUESTS, b'{"type":"watch","devices":[""]}'),
     ],
 )
-def test_other_lines_of_the_helper_are_rejected(line: bytes) -> None:
-    with pytest.raises(DiskslaError, match=r"line of the helper: .*; expected the same version"):
-        decode_message(line)
-
-
-@pytest.mark.parametrize("line", [b"", b"{}", b'{"type":"watch","devices":[""]}'])
-def test_other_lines_of_a_client_are_rejected(line: bytes) -> None:
-    with pytest.raises(DiskslaError, match="line of the client: "):
-        decode_request(line)
+def test_other_packets_are_rejected(decoder: msgspec.json.Decoder[object], packet: bytes) -> None:
+    with pytest.raises(DiskslaError, match="expected a message of the same version"):
+        decode_packet(decoder, packet)

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.kernel.disks.stacking import file_system_mounts
-from disksla.kernel.procfs.mountinfo import parse_mountinfo
+from disksla.kernel.procfs.mountinfo import file_system_mounts, parse_mountinfo
 
 UID = "0b7d8a4e-6b1f-4a57-9a55-0d6f3c1b2a49"
 KUBELET = "/var/lib/kubelet"

@@ -19,7 +19,7 @@ from disksla.kernel.nfs.identify import (
     parse_implementations,
     parse_stunnel_names,
 )
-from disksla.kernel.nfs.read_mounted import read_file_storages
+from disksla.kernel.nfs.nfs_files import read_file_storages
 from disksla.kernel.procfs import Mount, parse_mountinfo
 
 EFS_ID = "fs-0123456789abcdef0"

@@ -1,22 +1,23 @@
 """Messages between the daemon and the helper."""
 
 import contextlib
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.packets import LONGEST_BYTES, decode_packet, encode
 from disksla.kernel.performance_events import EventsRequest
 from disksla.kernel.performance_events.protocol import (
-    LONGEST_BYTES,
+    ANSWERS,
     MOST_DISKS,
+    REQUESTS,
     Batch,
     End,
     Refusal,
-    decode_answer,
-    decode_request,
-    encode,
 )
 from disksla.kernel.performance_events.tracepoints import Tracepoint
 
@@ -24,7 +25,7 @@ from disksla.kernel.performance_events.tracepoints import Tracepoint
 def test_the_longest_request_is_read_as_it_was_written() -> None:
     request = EventsRequest("data_writes", tuple(f"4095:{2**20 - n}" for n in range(MOST_DISKS)))
     packet = encode(request)
-    assert decode_request(packet) == request
+    assert decode_packet(REQUESTS, packet) == request
     assert len(packet) <= LONGEST_BYTES
     assert request.numbers[0] == (4095, 2**20)
 
@@ -33,7 +34,7 @@ def test_the_longest_request_is_read_as_it_was_written() -> None:
     "answer", [Batch(3, 200), End("0-3", Tracepoint(1183, 36)), End("0"), Refusal("no")]
 )
 def test_an_answer_is_read_as_it_was_written(answer: Batch | End | Refusal) -> None:
-    assert decode_answer(encode(answer)) == answer
+    assert decode_packet(ANSWERS, encode(answer)) == answer
 
 
 def test_events_of_a_cpu() -> None:
@@ -74,26 +75,27 @@ def test_only_numbers_of_disks_are_accepted(devices: tuple[str, ...]) -> None:
     ],
 )
 def test_other_requests_are_refused(packet: bytes) -> None:
-    with pytest.raises(DiskslaError, match="expected a request"):
-        decode_request(packet)
+    with pytest.raises(DiskslaError, match="expected a message of the same version"):
+        decode_packet(REQUESTS, packet)
 
 
 @given(st.binary(max_size=200))
 def test_any_packet_is_read_or_refused(packet: bytes) -> None:
-    for decode in (decode_request, decode_answer):
+    decoders: tuple[msgspec.json.Decoder[Any], ...] = (REQUESTS, ANSWERS)
+    for decoder in decoders:
         with contextlib.suppress(DiskslaError):
-            assert len(encode(decode(packet))) > len("{}")
+            assert len(encode(decode_packet(decoder, packet))) > len("{}")
 
 
 @pytest.mark.parametrize("packet", [b'{"type":"batch","cpu":0,"descriptors":0}', b'{"type":"x"}'])
 def test_other_answers_are_refused(packet: bytes) -> None:
     with pytest.raises(DiskslaError, match="expected a message of the same version"):
-        decode_answer(packet)
+        decode_packet(ANSWERS, packet)
 
 
 def test_a_packet_that_is_nested_too_deeply_is_refused() -> None:
     packet = b'{"a":' * 10_000
     with pytest.raises(DiskslaError):
-        decode_request(packet)
+        decode_packet(REQUESTS, packet)
     with pytest.raises(DiskslaError):
-        decode_answer(packet)
+        decode_packet(ANSWERS, packet)

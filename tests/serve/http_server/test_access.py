@@ -213,6 +213,44 @@ def test_rate_limit_counts_until_it_changes() -> None:
     assert access.within_rate(RateLimit(), 12.0)
 
 
+intervals = st.floats(0.001, 1000)
+bursts = st.integers(1, 50)
+times = st.lists(st.floats(0, 5000), max_size=60).map(sorted)
+
+
+def full(interval_s: float, burst: int) -> TokenBucket:
+    return TokenBucket(RateLimit(interval_s=interval_s, burst=burst), burst, 0.0)
+
+
+def granted_at(bucket: TokenBucket, times_s: list[float]) -> list[float]:
+    """Return the times at which there was a token."""
+    granted = []
+    for now_s in times_s:
+        left = bucket.take(now_s)
+        if left is not None:
+            granted.append(now_s)
+            bucket = left
+    return granted
+
+
+@given(intervals, bursts, times)
+def test_rate_limit_holds_for_any_time_span(
+    interval_s: float, burst: int, times_s: list[float]
+) -> None:
+    granted = granted_at(full(interval_s, burst), times_s)
+    for first, begin_s in enumerate(granted):
+        for last, end_s in enumerate(granted[first:], first):
+            assert last - first + 1 <= burst + (end_s - begin_s) / interval_s + 1e-6
+
+
+@given(intervals, bursts, times)
+def test_requests_at_the_interval_are_all_granted(
+    interval_s: float, burst: int, times_s: list[float]
+) -> None:
+    paced = [index * interval_s * 1.001 for index in range(len(times_s))]
+    assert granted_at(full(interval_s, burst), paced) == paced
+
+
 BROWSER = "Accept-Language: de\r\n"
 
 
@@ -261,41 +299,3 @@ def test_names_of_the_machine_are_those_that_its_files_have(tmp_path: Path) -> N
     assert names_of_machine(tmp_path) == {
         *(own, f"{own}.corp.example", f"{own}.lan", "db1.corp.example", "db1")
     }
-
-
-intervals = st.floats(0.001, 1000)
-bursts = st.integers(1, 50)
-times = st.lists(st.floats(0, 5000), max_size=60).map(sorted)
-
-
-def full(interval_s: float, burst: int) -> TokenBucket:
-    return TokenBucket(RateLimit(interval_s=interval_s, burst=burst), burst, 0.0)
-
-
-def granted_at(bucket: TokenBucket, times_s: list[float]) -> list[float]:
-    """Return the times at which there was a token."""
-    granted = []
-    for now_s in times_s:
-        left = bucket.take(now_s)
-        if left is not None:
-            granted.append(now_s)
-            bucket = left
-    return granted
-
-
-@given(intervals, bursts, times)
-def test_rate_limit_holds_for_any_time_span(
-    interval_s: float, burst: int, times_s: list[float]
-) -> None:
-    granted = granted_at(full(interval_s, burst), times_s)
-    for first, begin_s in enumerate(granted):
-        for last, end_s in enumerate(granted[first:], first):
-            assert last - first + 1 <= burst + (end_s - begin_s) / interval_s + 1e-6
-
-
-@given(intervals, bursts, times)
-def test_requests_at_the_interval_are_all_granted(
-    interval_s: float, burst: int, times_s: list[float]
-) -> None:
-    paced = [index * interval_s * 1.001 for index in range(len(times_s))]
-    assert granted_at(full(interval_s, burst), paced) == paced

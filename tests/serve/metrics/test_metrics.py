@@ -14,9 +14,9 @@ from disksla.clouds.ebs_statistics import Reading
 from disksla.clouds.ebs_statistics.statistics_page import parse
 from disksla.kernel.consumers import NO_CONSUMERS, Consumption
 from disksla.kernel.disks.disk import Disk
+from disksla.kernel.nfs.mountstats import MountReading
 from disksla.kernel.procfs.diskstats import Counters
 from disksla.kernel.procfs.iowait import HostWait
-from disksla.kernel.procfs.mountstats import MountReading
 from disksla.promise.catalogue.derive import derive_limits
 from disksla.promise.catalogue.limits import Limits, Rates, build_limits
 from disksla.promise.catalogue.machine import SharedLimits
@@ -27,8 +27,7 @@ from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline.probe_results import ProbeResult
 from disksla.state.pipeline.snapshot import Snapshot, TermsSnapshot
 from disksla.state.pipeline.totals import VerdictTotals
-from disksla.state.provider_count.agreement import Agreement, agreement_of
-from disksla.state.provider_count.provider_state import ProviderState
+from disksla.state.provider_count import ProviderState
 from disksla.verdict.throttling import Ceiling, Throttle
 from metrics_page import METRICS, OF_DISKS, OF_THE_MACHINE, PAGE, documented
 from support.ebs_pages import Page
@@ -89,9 +88,8 @@ def everything() -> Snapshot:
         disk=msgspec.structs.replace(probed.disk, name="vdc", serial="judged", csi_driver="csi"),
         probes={**probed.probes, "write-latency": probed.probes["write-latency"].plus(failed)},
         ceiling=Ceiling(Throttle("base", "iops"), 300.0, 300.0 * 4096, 0.1),
-        provider=ProviderState().plus(page).counted("reset"),
+        provider=ProviderState(failures={"reset": 1}).after([page], 5.0),
         provider_is_current=True,
-        agreement=Agreement(),
         data_writes=7,
         usual_latency_s={"read": 0.002},
         consumers=NO_CONSUMERS.plus(
@@ -238,26 +236,6 @@ def test_kubernetes_volume_info() -> None:
         disk = msgspec.structs.replace(before.disk, **{name: known[name]})
         (values,) = labelled(row.value(changed(before, disk=disk)))
         assert set(values) == {known[name], ""}
-
-
-def test_agreement_with_the_provider() -> None:
-    agreement = DISK_ROWS["disksla_provider_agreement_seconds_total"].value
-    disk = disk_view()
-    assert agreement(disk) is None
-    disk = changed(disk, agreement=Agreement())
-    assert agreement(disk) is None
-    disk = changed(disk, provider_is_current=True)
-    assert labelled(agreement(disk)) == {("none", "none"): 0.0}
-    compared = agreement_of(10.0, (4.0, 0, 0, 0, 0), (3.0, 0, 0, 2.0))
-    disk = changed(disk, agreement=compared)
-    assert labelled(agreement(disk)) == pytest.approx(
-        {
-            ("none", "none"): 5.0,
-            ("iops", "iops"): 3.0,
-            ("iops", "machine_bandwidth"): 1.0,
-            ("none", "machine_bandwidth"): 1.0,
-        }
-    )
 
 
 def test_missing_pressure_is_absent() -> None:

@@ -30,7 +30,7 @@ from disksla.verdict.interval.interval import Interval
 from disksla.verdict.throttling.ceiling import Ceiling
 from disksla.verdict.throttling.pauses import LONGEST_WINDOW_S
 from disksla.verdict.throttling.signs import SIGNS, Sign
-from disksla.verdict.throttling.throttle import LimitKind, MachineWindow, Throttle
+from disksla.verdict.throttling.throttle import MachineWindow, Throttle
 from disksla.verdict.throttling.verdict import DetectorState, WindowVerdict, after_gap, classify
 from population import draw
 from population.judging import judged as judged_ticks
@@ -80,7 +80,6 @@ def classified(
     seen: Iterable[Seen],
     limits: Limits = NO_LIMITS,
     detector: DetectorState | None = None,
-    counted: LimitKind | None = None,
     before_each: Callable[[DetectorState], DetectorState] = lambda state: state,
 ) -> tuple[list[tuple[Interval, WindowVerdict]], DetectorState]:
     """Return the windows that are decided with their verdicts, and the last state.
@@ -91,8 +90,7 @@ def classified(
     found: list[tuple[Interval, WindowVerdict]] = []
     waiting = [each.window for each in state.pending]
     for each, close in seen:
-        machine = MachineWindow(counted=counted)
-        state, verdicts = classify(before_each(state), each, close, limits, TOLERANCE, machine)
+        state, verdicts = classify(before_each(state), each, close, limits, TOLERANCE)
         waiting.append(each)
         decided, waiting = waiting[: len(verdicts)], waiting[len(verdicts) :]
         found += zip(decided, verdicts, strict=True)
@@ -101,13 +99,11 @@ def classified(
     return found, state
 
 
-def verdicts(
-    windows: Iterable[Interval], limits: Limits = NO_LIMITS, counted: LimitKind | None = None
-) -> list[str]:
+def verdicts(windows: Iterable[Interval], limits: Limits = NO_LIMITS) -> list[str]:
     """Return the verdicts on all windows; an idle second follows them."""
     listed = list(windows)
     ended = [*listed, *[window(0, 0, 0)] * 12]
-    found, _ = classified(at_their_times(ended), limits, counted=counted)
+    found, _ = classified(at_their_times(ended), limits)
     return [each.verdict for _, each in found[: len(listed)]]
 
 
@@ -353,18 +349,6 @@ def test_below_needs_a_rate_and_a_depth(mean: int, inflight: int, seed: int) -> 
         assert "below" not in found
     if inflight >= 32 and mean <= 70:
         assert "below" in found
-
-
-def test_disk_below_its_promise_is_throttled_by_the_machine_if_the_provider_says_so() -> None:
-    seen = at_their_times(uneven(60, 40))
-    found = classified(seen, LIMITS, counted="machine_iops")[0][10:]
-    assert {each.verdict for _, each in found} == {"throttled"}
-    assert {each.throttle for _, each in found} == {Throttle("base", "machine_iops")}
-    assert all(each.is_by_provider and not each.is_seen for _, each in found)
-    assert {each.wait_s for _, each in found} == {3.2}
-    shallow = at_their_times(uneven(60, 40, inflight=8))
-    found, _ = classified(shallow, LIMITS, counted="machine_iops")
-    assert {each.verdict for _, each in found} == {"unproven"}
 
 
 def test_bandwidth_promise_has_its_own_queue_depth() -> None:

@@ -6,7 +6,8 @@ import logging
 import os
 import socket
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from disksla.base.errors import DiskslaError
@@ -33,28 +34,51 @@ class UnixSocket:
     an existing socket is that of a process that was killed, and is replaced.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, kind: socket.SocketKind = socket.SocketKind.SOCK_STREAM
+    ) -> None:
         """Name the socket; its directory must exist, and is never created."""
         self._path = path
+        self._kind = kind
         self._lock: int | None = None
 
     def open(self) -> socket.socket | None:
         """Return the listening socket, or None, with a line in the log, if there can be none."""
         try:
-            self._lock = _lock(self._path.with_name(f"{self._path.name}.lock"))
-            listening = _listen(self._path)
+            listening = self._open()
         except FileNotFoundError:
-            self.close()
             reason = f"the directory {self._path.parent} does not exist"
             _LOG.info("no Unix socket", extra=fields(file=self._path, reason=reason))
             return None
         except (OSError, DiskslaError) as error:
-            self.close()
             reason = getattr(error, "strerror", None) or str(error)
             _LOG.warning("no Unix socket", extra=fields(file=self._path, err=reason))
             return None
         _LOG.info("listening on a Unix socket", extra=fields(file=self._path))
         return listening
+
+    @contextmanager
+    def listening(self) -> Iterator[socket.socket]:
+        """Yield the listening socket, and remove it. Raise DiskslaError if there can be none."""
+        try:
+            listening = self._open()
+        except (OSError, DiskslaError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DiskslaError(f"cannot listen on {self._path}: {reason}") from error
+        with listening:
+            try:
+                yield listening
+            finally:
+                self.close()
+
+    def _open(self) -> socket.socket:
+        """Return the listening socket. Raise OSError, DiskslaError."""
+        try:
+            self._lock = _lock(self._path.with_name(f"{self._path.name}.lock"))
+            return _listen(self._path, self._kind)
+        except (OSError, DiskslaError):
+            self.close()
+            raise
 
     def close(self) -> None:
         """Remove the socket, unless it is that of another process, and release the lock."""
@@ -79,10 +103,10 @@ def _lock(path: Path) -> int:
     return descriptor
 
 
-def _listen(path: Path) -> socket.socket:
+def _listen(path: Path, kind: socket.SocketKind) -> socket.socket:
     """Return a socket that listens on a path. Raise OSError."""
     _remove(path)
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening = socket.socket(socket.AF_UNIX, kind)
     try:
         os.fchmod(listening.fileno(), _MODE)  # the file gets it, less the umask
         listening.bind(os.fspath(path))

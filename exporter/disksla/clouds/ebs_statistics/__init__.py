@@ -8,5 +8,5 @@
 - `client`: the thread of the daemon that gets readings from the helper.
 """
 
-from disksla.clouds.ebs_statistics.reading import Change, Failure, Reading, change_between, encode
+from disksla.clouds.ebs_statistics.reading import Change, Failure, Reading, change_between
 from disksla.clouds.ebs_statistics.statistics_page import EBS_LIMITS, Bin, EbsLimit

@@ -13,17 +13,8 @@ from pathlib import Path
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system import SourceHealth
 from disksla.base.operating_system.log import fields
-from disksla.clouds.ebs_statistics.reading import (
-    LONGEST_LINE_BYTES,
-    Alive,
-    Failure,
-    Message,
-    Reading,
-    Watch,
-    decode_message,
-    encode,
-    split_lines,
-)
+from disksla.base.operating_system.packets import LONGEST_BYTES, connect, decode_packet, encode
+from disksla.clouds.ebs_statistics.reading import MESSAGES, Alive, Failure, Message, Reading, Watch
 
 RETRY_S = 5.0
 SILENT_S = 10.0
@@ -79,9 +70,7 @@ class EbsClient:
         while not self._stopping.is_set():
             path = self.path
             try:
-                with socket.socket(socket.AF_UNIX) as connection:
-                    connection.settimeout(WATCH_EVERY_S)
-                    connection.connect(str(path))
+                with connect(path, WATCH_EVERY_S) as connection:
                     self._receive(connection, path)
                 self._disconnected(None)
             except FileNotFoundError:
@@ -107,7 +96,6 @@ class EbsClient:
 
         Raise OSError, DiskslaError.
         """
-        received = b""
         watched: frozenset[str] = frozenset()
         due_s, heard_s = 0.0, time.monotonic()
         while not self._stopping.is_set() and self.path == path:
@@ -116,19 +104,17 @@ class EbsClient:
                 due_s = now_s + WATCH_EVERY_S
                 before, watched = watched, self._watched()
                 if watched != before:
-                    connection.sendall(encode(Watch(tuple(sorted(watched)))))
+                    connection.send(encode(Watch(tuple(sorted(watched)))))
             try:
-                more = connection.recv(LONGEST_LINE_BYTES)
+                packet = connection.recv(LONGEST_BYTES)
             except TimeoutError:
                 if now_s - heard_s > self._silent_s:
                     raise DiskslaError(f"{path}: the helper sends nothing") from None
                 continue
-            if not more:
+            if not packet:
                 return
             heard_s = now_s
-            lines, received = split_lines(received, more)
-            for line in lines:
-                self._handle(decode_message(line))
+            self._handle(decode_packet(MESSAGES, packet))
 
     def _handle(self, message: Message) -> None:
         if not self._is_connected:

@@ -1,11 +1,9 @@
 """The helper: reads statistics pages, and sends what they say to its clients.
 
 It has the privilege that the daemon must not have, so it does little. Each disk has a thread, as
-one that does not answer must not delay the others, and so has each client. Pages are read only
-while there is a client.
+one that does not answer must not delay the others. Pages are read only while there is a client.
 """
 
-import contextlib
 import logging
 import socket
 import threading
@@ -16,17 +14,15 @@ import msgspec
 
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.log import fields
-from disksla.clouds.ebs_statistics.nvme import EbsDevice
-from disksla.clouds.ebs_statistics.reading import (
-    LONGEST_LINE_BYTES,
-    Alive,
-    Failure,
-    Message,
-    Reading,
-    decode_request,
+from disksla.base.operating_system.packets import (
+    LONGEST_BYTES,
+    PacketServer,
+    decode_packet,
     encode,
-    split_lines,
+    shut_down,
 )
+from disksla.clouds.ebs_statistics.nvme import EbsDevice
+from disksla.clouds.ebs_statistics.reading import REQUESTS, Alive, Failure, Message, Reading
 
 NORMAL_S = 1.0
 WATCHED_S = 0.1
@@ -80,13 +76,20 @@ class Helper:
         self._listening = listening
         self._find = find
         self._read = read
+        self._server = PacketServer(listening, self._receive, MOST_CLIENTS)
         self._watched: dict[socket.socket, frozenset[str]] = {}
-        """The clients, and the disks that each watches. Replaced under the lock, never changed."""
-        self._lock = threading.Lock()
+        """The disks that clients watch."""
         self._has_clients = threading.Event()
         self._stopping = threading.Event()
         self._readers: dict[EbsDevice, threading.Thread] = {}
-        self._thread = threading.Thread(target=self._serve, name="clients", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve, args=(RESCAN_S, self._look), name="clients", daemon=True
+        )
+
+    @property
+    def clients(self) -> tuple[socket.socket, ...]:
+        """Those that are connected."""
+        return self._server.clients
 
     def start(self) -> None:
         """Start to serve clients."""
@@ -96,67 +99,29 @@ class Helper:
         """Close all connections; a thread that waits for a disk ends with the process."""
         self._stopping.set()
         self._has_clients.set()
-        _shut_down(self._listening)
+        shut_down(self._listening)
         self._thread.join(STOP_TIMEOUT_S)
-        for connection in self._watched:
-            _shut_down(connection)
 
-    def _serve(self) -> None:
-        """Accept clients, and look for disks once a second while there are some."""
-        self._listening.settimeout(RESCAN_S)
-        problem = None
-        while not self._stopping.is_set():
-            try:
-                connection, _ = self._listening.accept()
-            except TimeoutError:
-                pass
-            except OSError as error:  # too many open files
-                before, problem = problem, error.strerror
-                if problem != before and not self._stopping.is_set():
-                    log.warning("cannot accept a client", extra=fields(err=problem))
-                self._stopping.wait(RESCAN_S)
-            else:
-                problem = None
-                self._accept(connection)
-            if self._has_clients.is_set():
-                self._start_readers()
-                self._send(Alive())
+    def _look(self) -> None:
+        """Look for disks while there are clients, and say that the helper works."""
+        if self.clients:
+            self._has_clients.set()
+            self._start_readers()
+            self._send(Alive())
+        elif not self._stopping.is_set():
+            self._has_clients.clear()
 
-    def _accept(self, connection: socket.socket) -> None:
-        connection.settimeout(None)
-        if len(self._watched) >= MOST_CLIENTS:
-            log.warning("client refused", extra=fields(err=f"{MOST_CLIENTS} are connected"))
-            connection.close()
-            return
-        self._set_watched(connection, frozenset())
-        threading.Thread(
-            target=self._receive, args=(connection,), name="client", daemon=True
-        ).start()
-
-    def _receive(self, connection: socket.socket) -> None:
-        """Read the requests of a client until it, or `_send`, closes the connection."""
-        received = b""
-        with connection:
-            try:
-                while more := connection.recv(LONGEST_LINE_BYTES):
-                    lines, received = split_lines(received, more)
-                    for line in lines:
-                        self._set_watched(connection, frozenset(decode_request(line).devices))
-            except (OSError, DiskslaError) as error:
-                log.warning("client disconnected", extra=fields(err=error))
-            self._set_watched(connection, None)
-
-    def _set_watched(self, connection: socket.socket, devices: frozenset[str] | None) -> None:
-        """Set what a client watches; None for one that is gone."""
-        with self._lock:
-            watched = {each: of for each, of in self._watched.items() if each is not connection}
-            if devices is not None:
-                watched[connection] = devices
-            self._watched = watched
-            if watched:
-                self._has_clients.set()
-            elif not self._stopping.is_set():
-                self._has_clients.clear()
+    def _receive(self, client: socket.socket) -> bool:
+        """Receive a request; return whether the client is still there."""
+        try:
+            packet = client.recv(LONGEST_BYTES)
+            if packet:
+                self._watched[client] = frozenset(decode_packet(REQUESTS, packet).devices)
+                return True
+        except (OSError, DiskslaError) as error:
+            log.warning("client disconnected", extra=fields(err=error))
+        self._watched.pop(client, None)
+        return False
 
     def _start_readers(self) -> None:
         """Start a thread for each disk that has none."""
@@ -183,24 +148,22 @@ class Helper:
             if problem == "removed":
                 return
             now_s = time.monotonic()
-            is_watched = any(device.name in watched for watched in self._watched.values())
+            is_watched = any(device.name in watched for watched in [*self._watched.values()])
             period_s = pace.period_s(now_s, is_watched=is_watched)
             self._stopping.wait(max(0.0, begin_s + period_s - now_s))
             self._has_clients.wait()
 
     def _send(self, message: Message) -> None:
         """Send a message to all clients; close the connection of one that does not read."""
-        line = encode(message)
-        for connection in self._watched:
+        packet = encode(message)
+        for client in self.clients:
             try:
-                is_sent = connection.send(line, socket.MSG_DONTWAIT) == len(line)
+                client.send(packet, socket.MSG_DONTWAIT)
             except BlockingIOError:
-                is_sent = False
+                log.warning("client is too slow", extra=fields(clients=len(self.clients)))
+                shut_down(client)
             except OSError:  # closed meanwhile, by the client or by another thread
                 continue
-            if not is_sent:
-                log.warning("client is too slow", extra=fields(clients=len(self._watched)))
-                _shut_down(connection)
 
 
 def _log_change(device: EbsDevice, message: Reading | Failure) -> None:
@@ -209,8 +172,3 @@ def _log_change(device: EbsDevice, message: Reading | Failure) -> None:
         log.warning("statistics page not read", extra=extra)
     else:
         log.info("statistics page readable again", extra=fields(device=device.name))
-
-
-def _shut_down(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)

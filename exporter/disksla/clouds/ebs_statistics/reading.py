@@ -1,4 +1,4 @@
-"""Messages between the helper and its clients: one line of JSON each.
+"""Messages between the helper and its clients: a packet each (`packets`).
 
 The helper sends a Reading or a Failure of one disk, and Alive. A client may send Watch.
 """
@@ -8,7 +8,6 @@ from typing import Annotated
 
 import msgspec
 
-from disksla.base.errors import DECODE_ERRORS, DiskslaError
 from disksla.clouds.ebs_statistics.statistics_page import (
     COUNTER_FIELDS,
     Bin,
@@ -18,8 +17,6 @@ from disksla.clouds.ebs_statistics.statistics_page import (
 )
 
 _BIN_VALUES = 2**32
-LONGEST_LINE_BYTES = 16 * 1024
-"""No message is longer; 128 bins with the largest numbers are 8 kB."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e12)]
@@ -60,41 +57,8 @@ class Watch(msgspec.Struct, frozen=True, tag="watch"):
     devices: Annotated[tuple[Name, ...], msgspec.Meta(max_length=128)]
 
 
-_encoder = msgspec.json.Encoder()
-_message_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
-_request_decoder = msgspec.json.Decoder(Watch)
-
-
-def split_lines(received: bytes, more: bytes) -> tuple[list[bytes], bytes]:
-    """Return the lines that are complete, and what was received of the next.
-
-    Raise DiskslaError if that is longer than any message.
-    """
-    *lines, rest = (received + more).split(b"\n")
-    if len(rest) > LONGEST_LINE_BYTES:
-        raise DiskslaError(f"found a line of more than {LONGEST_LINE_BYTES} bytes")
-    return lines, rest
-
-
-def encode(message: Message | Watch) -> bytes:
-    """Return the line of a message."""
-    return _encoder.encode(message) + b"\n"
-
-
-def decode_message(line: bytes) -> Message:
-    """Return the message of a line of the helper. Raise DiskslaError if it is none."""
-    try:
-        return _message_decoder.decode(line)
-    except DECODE_ERRORS as error:
-        raise DiskslaError(f"line of the helper: {error}; expected the same version") from None
-
-
-def decode_request(line: bytes) -> Watch:
-    """Return the request of a line of a client. Raise DiskslaError if it is none."""
-    try:
-        return _request_decoder.decode(line)
-    except DECODE_ERRORS as error:
-        raise DiskslaError(f"line of the client: {error}; expected the same version") from None
+MESSAGES: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+REQUESTS = msgspec.json.Decoder(Watch)
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):

@@ -27,7 +27,6 @@ METRICS = (
     "disksla_errors_total",
     "disksla_probe_failures_total",
     "disksla_probe_success",
-    "disksla_provider_agreement_seconds_total",
     "disksla_sampler_missed_ticks_total",
     "disksla_sampler_ticks_total",
 )

@@ -9,7 +9,7 @@ from disksla.commands.doctor_checks.facts import MachineFacts
 from disksla.commands.doctor_checks.file_checks import check_configuration, check_state
 from disksla.commands.doctor_checks.kernel_checks import check_clock, check_kernel
 from disksla.commands.doctor_checks.measuring_checks import check_measuring
-from disksla.commands.doctor_checks.provider_checks import check_agreement, check_provider
+from disksla.commands.doctor_checks.provider_checks import check_provider
 
 
 def examine(machine: MachineFacts) -> Iterator[CheckResult]:
@@ -17,7 +17,6 @@ def examine(machine: MachineFacts) -> Iterator[CheckResult]:
     yield from check_kernel(machine.kernel)
     yield from check_disks(machine)
     yield from check_provider(machine)
-    yield from check_agreement(machine)
     yield from check_configuration(machine)
     yield from check_state(machine)
     yield from check_measuring(machine)

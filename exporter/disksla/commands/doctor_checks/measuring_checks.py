@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from prometheus_client.core import Sample
 
-from disksla.base.operating_system.unix_socket import DEFAULT_EVENTS_SOCKET
 from disksla.commands.doctor_checks.check_result import Check, CheckResult
 from disksla.commands.doctor_checks.disk_checks import monitored_disks
 from disksla.commands.doctor_checks.facts import MachineFacts, UnitFacts
@@ -49,7 +48,7 @@ def _exact_counts(machine: MachineFacts) -> CheckResult:
 
 def _fix_of_events(why_not: str, *, has_unit: bool) -> str:
     if not has_unit:
-        return f"disksla open-events --listen {DEFAULT_EVENTS_SOCKET}   # as root"
+        return "disksla open-events --listen /run/disksla-events/events.sock   # as root"
     if why_not.startswith("no helper"):
         return "systemctl enable --now disksla-events.socket"
     return "journalctl --unit 'disksla-events@*'"

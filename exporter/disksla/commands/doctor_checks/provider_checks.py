@@ -1,15 +1,14 @@
-"""Checks of the provider: what DMI says, what `disksla detect` could find out, what it counts."""
+"""Checks of the provider: what DMI says, what `disksla detect` could find out."""
 
 from collections.abc import Iterator
 
-from disksla.base.units import format_duration, format_percent
+from disksla.base.units import format_duration
 from disksla.clouds.detection import PROVIDERS, WITH_CREDENTIALS_FILE
 from disksla.commands.doctor_checks.check_result import Check, CheckResult
 from disksla.commands.doctor_checks.disk_checks import detect_command, lacks_terms
-from disksla.commands.doctor_checks.facts import DaemonFacts, MachineFacts
+from disksla.commands.doctor_checks.facts import MachineFacts
 from disksla.kernel.disks import Disk
 from disksla.promise.configuration import TermsFile
-from disksla.state.provider_count import NOT_THROTTLED
 
 _ASKED = frozenset(PROVIDERS) - {"alibaba", "oracle"}
 """Providers that `disksla detect` asks for the types of disks; of these two, only for that of the
@@ -18,10 +17,6 @@ _CREDENTIALS = (
     "give the machine credentials: an instance profile (AWS), a managed identity (Azure), a"
     " service account (Google Cloud, Yandex Cloud), /etc/disksla/clouds.yaml (OpenStack, VK Cloud)"
 )
-_LEAST_THROTTLED_S = 10.0
-"""Below this, a share of agreement says nothing."""
-_LEAST_AGREEMENT = 0.8
-_RECORD = "disksla record --for 60s FILE   # under that load; report it as a bug"
 _AGAIN = "wait for the next attempt, or run disksla detect"
 _FIXES = {
     "unreachable": "allow the address in the firewall or sandbox; of a container, set the hop"
@@ -122,39 +117,3 @@ def _credentials(machine: MachineFacts) -> Iterator[CheckResult]:
             fix="openstack application credential create --role reader disksla"
             "   # into /etc/disksla/clouds.yaml",
         )
-
-
-def check_agreement(machine: MachineFacts) -> Iterator[CheckResult]:
-    """Yield the results for each disk of which the provider counts how long it throttles it."""
-    daemon = machine.daemon
-    compared = daemon.values("disksla_provider_agreement_seconds_total")
-    for device in dict.fromkeys(sample.labels.get("device", "") for sample in compared):
-        yield _agreement(daemon, device)
-
-
-def _agreement(daemon: DaemonFacts, device: str) -> CheckResult:
-    check = Check("provider.agreement", device)
-    whole_s = both_s = same_s = ours_s = theirs_s = 0.0
-    for sample in daemon.values("disksla_provider_agreement_seconds_total", device=device):
-        whole_s += sample.value
-        own, provider = sample.labels.get("limit"), sample.labels.get("provider_limit")
-        if NOT_THROTTLED not in {own, provider}:
-            both_s += sample.value
-            same_s += sample.value * (own == provider)
-        elif own != provider:
-            ours_s += sample.value * (provider == NOT_THROTTLED)
-            theirs_s += sample.value * (own == NOT_THROTTLED)
-    throttled_s = both_s + ours_s + theirs_s
-    compared = f"in {format_duration(whole_s)} compared with the provider's count"
-    if throttled_s < _LEAST_THROTTLED_S:
-        return check.ok(f"throttled for {format_duration(throttled_s)} {compared}")
-    found = (
-        f"throttled for {format_duration(both_s)} by both ({format_duration(same_s)} at the same"
-        f" limit), {format_duration(ours_s)} only by the verdicts, and"
-        f" {format_duration(theirs_s)} only by the provider, {compared}"
-    )
-    if both_s >= _LEAST_AGREEMENT * throttled_s:
-        return check.ok(found)
-    return check.note(
-        found, expected=f"at least {format_percent(_LEAST_AGREEMENT)} by both", fix=_RECORD
-    )

@@ -12,9 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from disksla.kernel.disks.disk import Disk
-from disksla.kernel.disks.stacking import file_system_mounts, is_of_container
-from disksla.kernel.nfs import Clues, is_proxied, storage_at
-from disksla.kernel.procfs import NFS, Mount
+from disksla.kernel.nfs import NFS, Clues, is_proxied, storage_at
+from disksla.kernel.procfs import Mount, file_system_mounts
 
 _UNPRINTABLE = re.compile(r"[\s\\]|[^\x20-\U0010ffff]")
 
@@ -37,11 +36,11 @@ def nfs_disks(mounts: Iterable[Mount]) -> tuple[Disk, ...]:
 
 def _rank(mount: Mount) -> tuple[bool, int, str, str]:
     """Return the order of the mounts of a superblock: the first gives it its name."""
-    return is_of_container(mount.mount_point), len(mount.root), mount.source, mount.mount_point
+    return mount.is_of_container, len(mount.root), mount.source, mount.mount_point
 
 
 def _disk(name: str, first: Mount, mounts: list[Mount]) -> Disk:
-    points = {mount.mount_point for mount in mounts if not is_of_container(mount.mount_point)}
+    points = {mount.mount_point for mount in mounts if not mount.is_of_container}
     return Disk(
         name=name,
         major=first.major,

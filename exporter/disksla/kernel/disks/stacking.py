@@ -6,14 +6,13 @@ disk, and which mount points are affected when it is slow. What is done by a fur
 is done to the disk.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
 from disksla.kernel.disks.disk import Disk
-from disksla.kernel.procfs import Mount
+from disksla.kernel.procfs import Mount, file_system_mounts
 
 _ANONYMOUS = 0
 """Major number of file systems without a single device, such as btrfs."""
@@ -164,34 +163,3 @@ def _parents(directory: str) -> Iterable[str]:
     while directory not in {"/", ""}:
         directory = directory.rpartition("/")[0] or "/"
         yield directory
-
-
-_OF_CONTAINER = re.compile(
-    r".*/pods/[^/]+/volume(?:s|-subpaths)/.*"
-    r"|/(?:run|var/lib)/(?:.*/)?(?:containerd|containers|crio|docker)/(?!volumes/).+"
-)
-"""Directories of kubelet, containerd, CRI-O, Podman and Docker for one pod or container. A volume
-of Docker keeps its name."""
-
-
-def is_of_container(mount_point: str) -> bool:
-    """Return whether a mount point is that of one pod or container: it is new each time."""
-    return _OF_CONTAINER.fullmatch(mount_point) is not None
-
-
-def file_system_mounts(mounts: Iterable[Mount]) -> set[str]:
-    """Return where the file systems of one device were mounted first, whatever containers do.
-
-    kubelet mounts the file system of a volume again for each pod, container runtimes and service
-    managers mount directories of it (bind mounts), and runtimes mount file systems of their own
-    for each container. None of them says more about the disk, and their paths are new each time.
-
-    `mounts` are those of the device, in the order of the mount table. A file system without a
-    mount point of its own, which only containers use, has none. Each subvolume of btrfs counts as
-    a file system.
-    """
-    first: dict[str, str] = {}
-    for mount in mounts:
-        if mount.root == mount.subvolume and not is_of_container(mount.mount_point):
-            first.setdefault(mount.root, mount.mount_point)
-    return set(first.values())

@@ -13,7 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from disksla.base.errors import DECODE_ERRORS
-from disksla.kernel.procfs import Mount, mount_blocks
+from disksla.kernel.nfs.mountstats import mount_blocks
+from disksla.kernel.procfs import Mount
 
 _TYPES = {"nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "virtiofs"}
 _REGION = r"(?P<region>[a-z0-9-]+)"

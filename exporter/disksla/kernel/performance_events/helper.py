@@ -5,35 +5,36 @@ that it writes itself, so a client chooses only the disks.
 """
 
 import logging
-import select
 import socket
 import struct
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.log import fields
+from disksla.base.operating_system.packets import (
+    LONGEST_BYTES,
+    PacketServer,
+    decode_packet,
+    encode,
+)
 from disksla.base.operating_system.perf_events import close_all
 from disksla.kernel.performance_events.open_sets import EventSet, OpenSets
 from disksla.kernel.performance_events.opening import Plan, record_of
 from disksla.kernel.performance_events.protocol import (
-    LONGEST_BYTES,
     MOST_DESCRIPTORS,
+    REQUESTS,
     Batch,
     End,
     EventsRequest,
     Refusal,
-    decode_request,
-    encode,
 )
 
 TIMEOUT_S = 2.0
 """How long a client may take to send its request, and to receive each message."""
+MOST_SILENT = 100
+"""Clients that have sent nothing yet."""
 
 _CREDENTIALS = struct.Struct("iII")  # struct ucred: process, user, group
-_POLL_MS = 50
-_MOST_SILENT = 100
 
 log = logging.getLogger("disksla.events")
 
@@ -48,7 +49,7 @@ def answer(
     connection.settimeout(TIMEOUT_S)
     try:
         try:
-            request = decode_request(connection.recv(LONGEST_BYTES))
+            request = decode_packet(REQUESTS, connection.recv(LONGEST_BYTES))
             prepared = plan(request)
             _send_events(
                 connection, prepared, open_sets.begin(_user_of(connection), request.events)
@@ -70,33 +71,12 @@ def _user_of(connection: socket.socket) -> int:
 def serve(listening: socket.socket, plan: Callable[[EventsRequest], Plan]) -> None:
     """Answer clients until the socket is shut down; those that are silent keep nobody waiting."""
     open_sets = OpenSets()
-    silent: dict[int, tuple[socket.socket, float]] = {}
-    """Those that have sent nothing yet, with the monotonic time until which they may."""
-    poll = select.poll()
-    poll.register(listening, select.POLLIN)
-    while True:
-        ready = [descriptor for descriptor, _ in poll.poll(_POLL_MS)]
-        now_s = time.monotonic()
-        for descriptor, (connection, until_s) in [*silent.items()]:
-            is_late = now_s > until_s or len(silent) > _MOST_SILENT
-            if descriptor in ready or is_late:
-                poll.unregister(descriptor)
-                del silent[descriptor]
-                with connection:
-                    if descriptor in ready:
-                        answer(connection, plan, open_sets)
-                    else:
-                        log.warning("client disconnected", extra=fields(err="it sent nothing"))
-        if listening.fileno() not in ready:
-            continue
-        try:
-            connection, _ = listening.accept()
-        except OSError:
-            break
-        poll.register(connection, select.POLLIN)
-        silent[connection.fileno()] = connection, now_s + TIMEOUT_S
-    for connection, _ in silent.values():
-        connection.close()
+
+    def answer_once(connection: socket.socket) -> bool:
+        answer(connection, plan, open_sets)
+        return False
+
+    PacketServer(listening, answer_once, MOST_SILENT, TIMEOUT_S).serve()
 
 
 def passed_connection(descriptor: int) -> socket.socket:
@@ -112,21 +92,6 @@ def passed_connection(descriptor: int) -> socket.socket:
             " needs ListenSequentialPacket=, and Accept=yes"
         )
     return connection
-
-
-def listen(path: Path) -> socket.socket:
-    """Return a socket that listens for the group of this process. Raise DiskslaError."""
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    try:
-        if path.is_socket():
-            path.unlink(missing_ok=True)
-        listening.bind(str(path))
-        path.chmod(0o660)
-        listening.listen()
-    except OSError as error:
-        listening.close()
-        raise DiskslaError(f"cannot listen on {path}: {error.strerror}") from error
-    return listening
 
 
 def _send_events(connection: socket.socket, plan: Plan, opened: EventSet) -> None:

@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.packets import LONGEST_BYTES, connect, decode_packet, encode
 from disksla.base.operating_system.perf_events import close_all, parse_cpus
 from disksla.kernel.performance_events.opening import EventFiles, plan, record_of
 from disksla.kernel.performance_events.protocol import (
-    LONGEST_BYTES,
+    ANSWERS,
     MOST_DESCRIPTORS,
     Batch,
     End,
     EventsRequest,
     Refusal,
-    decode_answer,
-    encode,
 )
 from disksla.kernel.performance_events.tracepoints import Tracepoint
 
@@ -70,9 +69,7 @@ def ask(helper: Path, request: EventsRequest) -> OpenedEvents:
     """Return the events that the helper opens. Raise OSError, DiskslaError."""
     received: list[int] = []
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-            connection.settimeout(ANSWER_S)
-            connection.connect(str(helper))
+        with connect(helper, ANSWER_S) as connection:
             connection.send(encode(request))
             return _receive(connection, request, received)
     except TimeoutError:
@@ -118,7 +115,7 @@ def _message(packet: bytes, descriptors: int, flags: int) -> Batch | End:
     """Return a message that came with some descriptors. Raise DiskslaError."""
     if flags & (socket.MSG_CTRUNC | socket.MSG_TRUNC):
         raise DiskslaError("descriptors of the helper were lost; raise LimitNOFILE")
-    message = decode_answer(packet)
+    message = decode_packet(ANSWERS, packet)
     if isinstance(message, Refusal):
         raise DiskslaError(message.message)
     expected = message.descriptors if isinstance(message, Batch) else 0

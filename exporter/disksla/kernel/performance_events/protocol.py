@@ -1,6 +1,6 @@
 """Messages between the daemon and the helper that opens performance events for it.
 
-Each is one packet of a Unix socket (SOCK_SEQPACKET) with JSON. A client sends an `EventsRequest`.
+Each is a packet (`packets`). A client sends an `EventsRequest`.
 The helper answers with a `Batch` and its descriptors (SCM_RIGHTS) for each CPU, and then an `End`;
 or with a `Refusal`.
 """
@@ -10,11 +10,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from disksla.base.errors import DECODE_ERRORS, DiskslaError
+from disksla.base.errors import DiskslaError
 from disksla.kernel.performance_events.tracepoints import Tracepoint
 
-LONGEST_BYTES = 8192
-"""Of a message: a request names 230 disks."""
 MOST_DISKS = 230
 """The kernel reads at most a page of a filter, which has 17 bytes for each."""
 MOST_DESCRIPTORS = 200
@@ -74,25 +72,5 @@ class Refusal(msgspec.Struct, frozen=True, tag="failure"):
     message: str
 
 
-_REQUEST = msgspec.json.Decoder(EventsRequest)
-_ANSWER = msgspec.json.Decoder(Batch | End | Refusal)
-encode = msgspec.json.Encoder().encode
-
-
-def decode_request(packet: bytes) -> EventsRequest:
-    """Return the request of a client. Raise DiskslaError."""
-    try:
-        return _REQUEST.decode(packet)
-    except DECODE_ERRORS as error:
-        raise DiskslaError(f"found {packet[:40]!r}; expected a request: {error}") from None
-
-
-def decode_answer(packet: bytes) -> Batch | End | Refusal:
-    """Return a message of the helper. Raise DiskslaError."""
-    try:
-        answer: Batch | End | Refusal = _ANSWER.decode(packet)
-    except DECODE_ERRORS as error:
-        raise DiskslaError(
-            f"found {packet[:40]!r}; expected a message of the same version: {error}"
-        ) from None
-    return answer
+REQUESTS = msgspec.json.Decoder(EventsRequest)
+ANSWERS: msgspec.json.Decoder[Batch | End | Refusal] = msgspec.json.Decoder(Batch | End | Refusal)

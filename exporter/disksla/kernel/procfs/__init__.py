@@ -21,11 +21,4 @@ from disksla.kernel.procfs.kubelet_mounts import (
     kubelet_mount,
     names_in_use,
 )
-from disksla.kernel.procfs.mountinfo import Mount, parse_mountinfo
-from disksla.kernel.procfs.mountstats import (
-    NFS,
-    MountReading,
-    Mountstats,
-    mount_blocks,
-    parse_mountstats,
-)
+from disksla.kernel.procfs.mountinfo import Mount, file_system_mounts, parse_mountinfo, unescape

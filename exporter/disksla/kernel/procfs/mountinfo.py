@@ -5,6 +5,7 @@ backslash and # in names as a backslash and three octal digits, and any other ch
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 LXCFS = "fuse.lxcfs"
@@ -12,6 +13,12 @@ LXCFS = "fuse.lxcfs"
 
 _ESCAPED = re.compile(r"\\([0-3][0-7]{2})")
 _LEAST_FIELDS = 6
+_OF_CONTAINER = re.compile(
+    r".*/pods/[^/]+/volume(?:s|-subpaths)/.*"
+    r"|/(?:run|var/lib)/(?:.*/)?(?:containerd|containers|crio|docker)/(?!volumes/).+"
+)
+"""Directories of kubelet, containerd, CRI-O, Podman and Docker for one pod or container. A volume
+of Docker keeps its name."""
 
 
 class Mount(NamedTuple):
@@ -35,10 +42,33 @@ class Mount(NamedTuple):
     options: str = ""
     """Those of the file system, with commas between them, as the kernel writes them."""
 
+    @property
+    def is_of_container(self) -> bool:
+        """Whether the mount point is that of one pod or container: it is new each time."""
+        return _OF_CONTAINER.fullmatch(self.mount_point) is not None
+
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
     """Return the mounts in the order of the text, without lines that cannot be parsed."""
     return tuple(mount for line in text.split("\n") if (mount := _parse_line(line)))
+
+
+def file_system_mounts(mounts: Iterable[Mount]) -> set[str]:
+    """Return where the file systems of one device were mounted first, whatever containers do.
+
+    kubelet mounts the file system of a volume again for each pod, container runtimes and service
+    managers mount directories of it (bind mounts), and runtimes mount file systems of their own
+    for each container. None of them says more about the disk, and their paths are new each time.
+
+    `mounts` are those of the device, in the order of the mount table. A file system without a
+    mount point of its own, which only containers use, has none. Each subvolume of btrfs counts as
+    a file system.
+    """
+    first: dict[str, str] = {}
+    for mount in mounts:
+        if mount.root == mount.subvolume and not mount.is_of_container:
+            first.setdefault(mount.root, mount.mount_point)
+    return set(first.values())
 
 
 def foreign_file_system(file: Mount, procfs: Mount) -> str | None:

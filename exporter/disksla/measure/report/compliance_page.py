@@ -64,7 +64,7 @@ def report_page(report: Report, most: _Most = _PRINTED) -> Iterator[PagePart]:
     yield _disks(report, {number for number, _ in shown})
     for number, disk in shown:
         yield Section([*_disk(number, disk, period, most)], "section")
-    yield Heading("What is counted", level=3)
+    yield Heading("What is counted")
     for note in wording.NOTES:
         yield Line(note, "soft")
     yield Line(

@@ -65,4 +65,4 @@ from disksla.promise.catalogue.machine import (
 )
 from disksla.promise.catalogue.options import chosen_values, client_of, with_options
 from disksla.promise.catalogue.rules import allocation_units
-from disksla.promise.catalogue.terms import Catalog, Confidence, Provision, Terms
+from disksla.promise.catalogue.terms import Catalog, Confidence, Provision, RowSource, Terms

@@ -103,7 +103,12 @@ class Work(Counts, frozen=True, gc=False):
     def load(self, charges: tuple[Charge, ...], seconds: float) -> float | None:
         """Return the share of the limits used, 1.0 at the limit; None without limits."""
         return load_ratio(
-            charges, seconds, self.reads, self.writes, self.read_bytes, self.written_bytes
+            charges,
+            seconds,
+            reads=self.reads,
+            writes=self.writes,
+            read_bytes=self.read_bytes,
+            written_bytes=self.written_bytes,
         )
 
 

@@ -357,8 +357,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Seconds in which requests waited for a limiter, by limit: iops, bandwidth, machine_iops"
         " or machine_bandwidth (those of the machine over several disks; absent for a disk without"
         " such limits), or unknown (a limiter is seen, and no limit explains its rate). Where the"
-        " provider counts how long each limit throttles, the limit is the one that it counts, and"
-        " the seconds appear up to five seconds late.",
+        " provider counts how long each limit throttles, it is that count.",
         _if_sampled(_throttled_s),
         ("limit",),
         profile="lean",

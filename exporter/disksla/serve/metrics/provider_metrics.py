@@ -5,9 +5,9 @@ The page is that of EBS and of instance store on AWS (docs/ebs.md).
 
 from collections.abc import Callable
 
-from disksla.serve.metrics.metric import Labelled, Metric, Value, keyed
+from disksla.serve.metrics.metric import Metric, Value, keyed
 from disksla.state.pipeline import DiskSnapshot
-from disksla.state.provider_count import NOT_THROTTLED, ProviderState
+from disksla.state.provider_count import ProviderState
 
 
 def _current(value: Callable[[ProviderState], Value]) -> Callable[[DiskSnapshot], Value]:
@@ -32,14 +32,6 @@ def _queue_length(provider: ProviderState) -> Value:
 def _failures(snapshot: DiskSnapshot) -> Value:
     provider = snapshot.provider
     return None if provider is None else keyed(provider.failures)
-
-
-def _agreement(snapshot: DiskSnapshot) -> Labelled | None:
-    if snapshot.agreement is None or not snapshot.provider_is_current:
-        return None
-    agreed = (NOT_THROTTLED, NOT_THROTTLED)
-    by_pair = snapshot.agreement.by_pair()
-    return {pair: seconds for pair, seconds in by_pair.items() if seconds or pair == agreed}
 
 
 _ABSENT = "Absent without the page, and while it was not read for 10 s (docs/ebs.md)."
@@ -84,14 +76,5 @@ PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " there was none.",
         _failures,
         ("reason",),
-    ),
-    Metric(
-        "disksla_provider_agreement_seconds_total",
-        "Seconds by the limit at which the verdicts say that the disk was throttled, without the"
-        " provider's count, and by the limit that the provider counts at the same time"
-        " (provider_limit); none where it was not throttled. The sum is the time in which both are"
-        f" known. Pairs that did not occur are absent. {_ABSENT}",
-        _agreement,
-        ("limit", "provider_limit"),
     ),
 )

@@ -9,7 +9,6 @@ from disksla.serve.pages.charts import ChartPeriod, period_until, verdict_strip
 from disksla.serve.pages.disk_charts import history_charts
 from disksla.state.history import Slot
 from disksla.state.pipeline import DiskSnapshot
-from disksla.state.provider_count import explain_provider
 from disksla.tell.api import credits_document
 from disksla.tell.explanation import CONDITION_TEXT, RECENT_S, HistoryView, describe_condition
 from disksla.tell.page import Drawing, Heading, Line, PagePart, Piece, Section, Styled
@@ -77,7 +76,5 @@ def terms_words(assignment: Assignment) -> list[str]:
 
 
 def notes(snapshot: DiskSnapshot) -> list[Line]:
-    """Return what the provider counts of a disk, and its burst credits."""
-    texts = list(explain_provider(snapshot.agreement))
-    texts += [credits_document(level).describe() for level in snapshot.credits]
-    return [Line(text, "soft") for text in texts]
+    """Return the burst credits of a disk."""
+    return [Line(credits_document(level).describe(), "soft") for level in snapshot.credits]

@@ -190,7 +190,7 @@ def totals_of(disk_state: DiskState, assessed_s: float) -> RunningTotals:
     totals, slow = disk_state.totals, disk_state.totals.slow
     counters = disk_state.counters or _NO_COUNTERS
     verdict_s = dict(zip(VERDICTS, totals.verdict_totals.seconds, strict=True))
-    throttled_s = zip(LIMIT_KINDS, disk_state.throttled_s, strict=True)
+    throttled_s = zip(LIMIT_KINDS, totals.verdict_totals.throttled_s, strict=True)
     if disk_state.is_listed:
         verdict_s["idle"] += assessed_s - totals.complete_to.seconds
     return RunningTotals(
@@ -206,7 +206,7 @@ def totals_of(disk_state: DiskState, assessed_s: float) -> RunningTotals:
         flush_s=(counters.flush_ms or 0) / _MS_PER_S,
         queue_s=(counters.queue_ms or 0) / _MS_PER_S,
         wait_s=totals.verdict_totals.wait_s,
-        burst_s=disk_state.burst_s,
+        burst_s=totals.verdict_totals.burst_s,
         others=totals.others,
         **{f"{verdict}_s": seconds for verdict, seconds in verdict_s.items()},
         **{f"at_{limit}_s": seconds for limit, seconds in throttled_s},

@@ -21,13 +21,7 @@ from disksla.promise.configuration import (
 )
 from disksla.state.pipeline.assessment import TickContext
 from disksla.state.pipeline.changed_lines import DiskstatsLines, index_lines
-from disksla.state.pipeline.disk_state import (
-    DiskState,
-    Sample,
-    compare_disk,
-    judge_disk,
-    read_disk,
-)
+from disksla.state.pipeline.disk_state import DiskState, Sample, judge_disk, read_disk
 from disksla.state.pipeline.group_state import (
     GroupState,
     groups_after,
@@ -85,7 +79,6 @@ def advance_in_parts(
     6. Update the groups of disks that share a limit of the machine (`update_group`).
     7. Judge each of the disks (`judge_disk`): verdict, credits, totals.
     8. Attribute the iowait and PSI of this window to the disks that were throttled in it.
-    9. Compare the verdicts with what the provider says (`compare_disk`), where it says anything.
     """
     state = _with_events(state, tick)
     stats = state.sampler_stats.ticked(tick.lateness_s, tick.missed_ticks)
@@ -153,20 +146,17 @@ def advance_in_parts(
         judged |= _with_host_wait(judged, tick.host.since(state.host))
     if tick.mounts is None:  # mounts stay as they were until they are read again
         active |= state.active & state.mounts
-    compared = _compared(state, judged, samples, tick, context)
-    active |= {device for device in compared if compared[device].is_pending}
-    changed = {**judged, **compared}
     return msgspec.structs.replace(
         state,
-        monitored={**state.monitored, **changed} if changed else state.monitored,
+        monitored={**state.monitored, **judged} if judged else state.monitored,
         others={**state.others, **others} if others else state.others,
         # Mounts stay as they were until they are read again.
         active=frozenset(active),
         mounts_read=mounts_read(state, tick, of_mounts, is_gap=not isinstance(elapsed, float)),
         at_limit=frozenset(
             device
-            for device in (active & changed.keys()) - state.mounts
-            if changed[device].is_at_limit
+            for device in (active & judged.keys()) - state.mounts
+            if judged[device].is_at_limit
         ),
         lines=lines,
         clocks=tick.clocks,
@@ -216,30 +206,6 @@ def _windows(
     return windows
 
 
-def _compared(
-    state: State,
-    judged: Mapping[str, DiskState],
-    samples: Mapping[str, Sample],
-    tick: Tick,
-    context: TickContext,
-) -> dict[str, DiskState]:
-    """Return the disks of which the provider says something, after the comparison.
-
-    Those that are idle are compared when their page was read; at a gap, all are.
-    """
-    devices = {*judged, *(message.device for message in tick.provider)}
-    if not context.elapsed_s:
-        devices.update(state.monitored)
-    compared = {}
-    for device in devices:
-        disk_state = judged.get(device) or state.monitored.get(device)
-        if disk_state is not None and disk_state.comparison is not None:
-            compared[device] = compare_disk(
-                disk_state, disk_state.comparison, samples.get(device), context
-            )
-    return compared
-
-
 def _with_host_wait(judged: Mapping[str, DiskState], window: HostWait) -> dict[str, DiskState]:
     """Return the disks that are or may be throttled in this window, with their share of its wait.
 
@@ -273,9 +239,9 @@ def _with_events(state: State, tick: Tick) -> State:
     for result in tick.probes:
         if result.device in monitored:
             monitored[result.device] = monitored[result.device].with_probe(result)
-    for message in tick.provider:
-        if message.device in monitored:
-            monitored[message.device] = monitored[message.device].with_provider(message)
+    for device in monitored.keys() & {message.device for message in tick.provider}:
+        messages = [each for each in tick.provider if each.device == device]
+        monitored[device] = monitored[device].with_provider(messages, tick.clocks.monotonic_s)
     return msgspec.structs.replace(state, monitored=monitored)
 
 

@@ -5,6 +5,7 @@ import msgspec
 from disksla.kernel.procfs import CloseSample
 from disksla.promise.catalogue import Limits
 from disksla.state.pipeline.totals import AssessedTime, DiskTotals
+from disksla.state.provider_count import NONE_WAITING, ProviderState, decided_by_count
 from disksla.verdict.credits import CreditAccount, open_account
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttling import (
@@ -52,6 +53,9 @@ class Assessed(msgspec.Struct, frozen=True, gc=False):
     """Verdict on the last second that is decided; None after a gap."""
     decided: tuple[WindowVerdict, ...] = ()
     """Verdicts that were decided at the last sample: on undecided windows, and on the last."""
+    by_signs: tuple[WindowVerdict, ...] = ()
+    """Those of the signs at the last sample: the same, unless the provider counts, as its count
+    decides, up to a second later."""
     credits: CreditAccount | None = None
     """Burst credits; None without a burst."""
 
@@ -64,6 +68,7 @@ def assess(
     close: tuple[CloseSample, ...] = (),
     fewest: Interval | None = None,
     machine: MachineWindow = MachineWindow(),  # noqa: B008 -- frozen
+    provider: ProviderState | None = None,
 ) -> dict[str, object]:
     """Return the fields of `Assessed` after an interval, which is a gap if it has no duration.
 
@@ -76,9 +81,10 @@ def assess(
         detector = after_gap(detector)
     window_verdict = None
     decided: tuple[WindowVerdict, ...] = ()
+    by_signs, waiting = decided, NONE_WAITING
     account = before.credits or open_account(limits, context.boottime_s)
     if interval.seconds:
-        detector, decided = classify(
+        detector, by_signs = classify(
             detector,
             window=interval,
             close=close,
@@ -87,6 +93,13 @@ def assess(
             machine=machine,
             signs=context.signs,
         )
+        decided = by_signs
+        if provider is not None:
+            undecided = before.totals.undecided
+            windows = (*undecided.windows, interval)
+            waiting, decided = decided_by_count(
+                undecided.waiting, windows, by_signs, provider, context.now_s
+            )
         window_verdict = _present(decided) if decided else before.window_verdict
         if account is not None:
             seen = _seen(before.window_verdict, decided)
@@ -104,13 +117,14 @@ def assess(
         totals = totals_at_last_sample(before, limits, context)
     elif totals.complete_to.windows != context.assessed_before.windows and before.is_listed:
         totals = totals.with_idle_until(context.assessed_before, context.now_s)
-    totals = totals.plus(interval, limits, decided, context.assessed_after)
+    totals = totals.plus(interval, limits, decided, context.assessed_after, waiting)
     return {
         "is_listed": True,
         "totals": totals,
         "detector": detector,
         "window_verdict": window_verdict,
         "decided": decided,
+        "by_signs": by_signs,
         "credits": account,
     }
 
@@ -132,6 +146,7 @@ def assess_gap(
         "detector": after_gap(before.detector),
         "window_verdict": None,
         "decided": (),
+        "by_signs": (),
         "credits": account,
     }
 

@@ -36,7 +36,7 @@ from disksla.state.pipeline.counted_writes import DataWrites
 from disksla.state.pipeline.mount_sample import MountState
 from disksla.state.pipeline.odd_counters import more_never_done, why_impossible, without_never_done
 from disksla.state.pipeline.probe_results import ProbeResult, ProbeTotals
-from disksla.state.provider_count import Comparison, ProviderState, span_of
+from disksla.state.provider_count import ProviderState
 from disksla.verdict.credits import CreditAccount
 from disksla.verdict.interval import GapReason, Interval, interval_of
 from disksla.verdict.throttling import MachineWindow, SharedWindow, after_gap
@@ -65,8 +65,6 @@ class DiskState(Assessed, frozen=True, kw_only=True, gc=False):
     data_writes: DataWrites = DataWrites()
     provider: ProviderState | None = None
     """What its statistics page says; None if it was never read."""
-    comparison: Comparison | None = None
-    """Its verdicts beside what that page says; None if it was never read."""
     consumers: ConsumerTotals = NO_CONSUMERS
     """What consumers used of it, while it was watched."""
     mount: MountState | None = None
@@ -84,20 +82,6 @@ class DiskState(Assessed, frozen=True, kw_only=True, gc=False):
         return credits_at(self, self.assignment.limits, boottime_s)
 
     @property
-    def throttled_s(self) -> tuple[float, ...]:
-        """Throttled seconds by limit, which the provider names where it can, by LIMIT_KINDS."""
-        if self.comparison is not None:
-            return self.comparison.throttled_s
-        return self.totals.verdict_totals.throttled_s
-
-    @property
-    def burst_s(self) -> float:
-        """Those of `throttled_s` that were at the burst rate."""
-        if self.comparison is not None:
-            return self.comparison.burst_s
-        return self.totals.verdict_totals.burst_s
-
-    @property
     def is_at_limit(self) -> bool:
         """Whether it was at its limit in the last second that is decided."""
         own = self.window_verdict
@@ -105,12 +89,8 @@ class DiskState(Assessed, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_pending(self) -> bool:
-        """Whether windows wait for a verdict, or throttled seconds for the provider.
-
-        Then it is updated while it is idle, too.
-        """
-        has_waiting = self.comparison is not None and bool(self.comparison.windows)
-        return has_waiting or bool(self.detector.pending)
+        """Whether windows wait for a verdict. Then it is updated while it is idle, too."""
+        return bool(self.detector.pending or self.totals.undecided.waiting.verdicts)
 
     @property
     def throttle_wait_s(self) -> float | None:
@@ -127,21 +107,17 @@ class DiskState(Assessed, frozen=True, kw_only=True, gc=False):
         totals = self.probes.get(result.kind, ProbeTotals()).plus(result)
         return msgspec.structs.replace(self, probes={**self.probes, result.kind: totals})
 
-    def with_provider(self, message: Reading | Failure) -> "DiskState":
-        """Add a reading of its statistics page, unless it is that of another volume."""
-        serial = self.disk.serial
-        is_other = isinstance(message, Reading) and serial not in {None, message.serial}
-        if is_other:
+    def with_provider(self, messages: Iterable[Reading | Failure], tick_s: float) -> "DiskState":
+        """Add the readings of its statistics page at a tick, but for those of another volume."""
+        own = [
+            each
+            for each in messages
+            if isinstance(each, Failure) or self.disk.serial in {None, each.serial}
+        ]
+        if not own:
             return self
-        provider = (self.provider or ProviderState()).plus(message)
-        comparison = self.comparison
-        if isinstance(message, Reading):
-            comparison = comparison or Comparison(
-                message.monotonic_s, self.throttled_s, self.burst_s
-            )
-            if provider.change is not None:
-                comparison = comparison.with_span(span_of(provider.change))
-        return msgspec.structs.replace(self, provider=provider, comparison=comparison)
+        provider = (self.provider or ProviderState()).after(own, tick_s)
+        return msgspec.structs.replace(self, provider=provider)
 
     def with_consumers(
         self,
@@ -323,8 +299,6 @@ def judge_disk(
         return disk_state
     limits = disk_state.assignment.limits
     fewest = sample.fewest if limits.burst is not None else None
-    comparison = disk_state.comparison
-    counted = None if comparison is None else comparison.machine_limit(context.now_s)
     assessed = assess(
         disk_state,
         limits=limits,
@@ -333,34 +307,13 @@ def judge_disk(
         close=sample.close,
         fewest=fewest,
         machine=MachineWindow(
-            shared, counted, is_machine_known(disk_state.assignment, context.unknown_machines)
+            shared, is_machine_known(disk_state.assignment, context.unknown_machines)
         ),
+        provider=disk_state.provider,
     )
     return msgspec.structs.replace(
         disk_state, reading=sample.reading, inflight=sample.inflight, **assessed
     )
-
-
-def compare_disk(
-    disk_state: DiskState, comparison: Comparison, sample: Sample | None, context: TickContext
-) -> DiskState:
-    """Return the state of a disk after its verdicts are compared with what the provider says.
-
-    `sample` is the one that it was judged by; None if it was idle.
-    """
-    now_s = context.now_s
-    interval = sample.interval if sample is not None else None
-    has_window = sample is None or (interval is not None and interval.seconds > 0)
-    if not (context.elapsed_s and disk_state.is_listed and has_window):
-        return msgspec.structs.replace(disk_state, comparison=comparison.interrupted(now_s))
-    if sample is not None and interval is not None:
-        windows = (*sample.disk_state.totals.undecided.windows, interval)
-        decided = zip(windows, disk_state.decided, strict=False)
-        comparison = comparison.with_verdicts(decided)
-    undecided = disk_state.totals.undecided.windows
-    decided_to_s = undecided[0].end_s - undecided[0].seconds if undecided else now_s
-    comparison = comparison.until(now_s, decided_to_s)
-    return msgspec.structs.replace(disk_state, comparison=comparison)
 
 
 def _counted(
@@ -401,6 +354,7 @@ def missing(
         detector=after_gap(disk_state.detector),
         window_verdict=None,
         decided=(),
+        by_signs=(),
         credits=credits_at_last_sample(disk_state, limits, context),
     )
     return Sample(

@@ -148,7 +148,7 @@ def _throttled_s(disk: DiskState, limit: LimitKind) -> float:
     windows = [each.window for second in last for each in second.observations]
     return sum(
         verdict.throttled_share * window.seconds
-        for verdict, window in zip(disk.decided, windows, strict=False)
+        for verdict, window in zip(disk.by_signs, windows, strict=False)
         if verdict.throttle is not None and verdict.throttle.limit == limit
     )
 

@@ -9,7 +9,7 @@ which had requests in flight before.
 
 import msgspec
 
-from disksla.kernel.procfs import MountReading
+from disksla.kernel.nfs import MountReading
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttling import LONGEST_WINDOW_S
 

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from disksla.kernel.procfs import MountReading, has_decreased
+from disksla.kernel.nfs import MountReading
+from disksla.kernel.procfs import has_decreased
 from disksla.state.pipeline.assessment import TickContext
 from disksla.state.pipeline.disk_state import DiskState, Sample, missing, rebased, without_interval
 from disksla.state.pipeline.mount_sample import first_state, with_operations

@@ -25,14 +25,14 @@ from disksla.clouds.ebs_statistics import Failure, Reading
 from disksla.kernel.consumers import ConsumerReading
 from disksla.kernel.consumers.readers import ConsumerReaders
 from disksla.kernel.disks import Disk
+from disksla.kernel.nfs import MountReading
+from disksla.kernel.nfs.nfs_files import MountstatsFile
 from disksla.kernel.performance_events.data_writes import Counts, DataWriteCounters
 from disksla.kernel.performance_events.opened import open_events
 from disksla.kernel.performance_events.opening import EventFiles
 from disksla.kernel.performance_events.source import EventSource
-from disksla.kernel.procfs import MountReading
 from disksla.kernel.procfs.files import DiskstatsFile, InflightFiles, StatFiles
 from disksla.kernel.procfs.iowait_files import HostWaitFiles
-from disksla.kernel.procfs.mountstats_file import MountstatsFile
 from disksla.promise.configuration import Configuration, Matched, changes, match_disks
 from disksla.state.pipeline.advance import advance_in_parts, configure
 from disksla.state.pipeline.changed_lines import DiskstatsLines

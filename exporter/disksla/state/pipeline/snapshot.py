@@ -13,7 +13,8 @@ import msgspec
 from disksla.base.histogram import Histogram
 from disksla.base.operating_system import SourceHealth
 from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals
-from disksla.kernel.procfs import Counters, HostWait, MountReading
+from disksla.kernel.nfs import MountReading
+from disksla.kernel.procfs import Counters, HostWait
 from disksla.promise.catalogue import Limits, TermsSource
 from disksla.promise.configuration import PROBE_KINDS, ProbeKind, UnusedEntry, machine_type_of
 from disksla.state.pipeline.disk_state import DiskState
@@ -30,7 +31,7 @@ from disksla.state.pipeline.totals import (
     sum_recent,
     traffic_of,
 )
-from disksla.state.provider_count import Agreement, ProviderState
+from disksla.state.provider_count import ProviderState
 from disksla.verdict.credits import CreditLevel
 from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.throttling import (
@@ -141,12 +142,8 @@ class DiskSnapshot(_Judged):
 
     @cached_property
     def throttle(self) -> Throttle | None:
-        """Where it is throttled, if it is; the limit is the one that the provider counts."""
-        throttle = None if self._window is None else self._window.throttle
-        comparison = self._disk_state.comparison
-        if throttle is None or comparison is None:
-            return throttle
-        return comparison.present(throttle, self._state.now_s)
+        """Where it is throttled, if it is."""
+        return None if self._window is None else self._window.throttle
 
     @cached_property
     def _window(self) -> WindowVerdict | None:
@@ -161,7 +158,6 @@ class DiskSnapshot(_Judged):
         host = totals.host.where_known(self._state.last_host)
         return msgspec.structs.replace(
             totals,
-            throttled_s=self._disk_state.throttled_s,
             host=HostWait() if self.disk.is_mount else host,  # a server's waits do not raise it
         )
 
@@ -214,12 +210,6 @@ class DiskSnapshot(_Judged):
             for kind in PROBE_KINDS
             if kind in self.probe_intervals_s or (kind in totals and totals[kind].is_used)
         }
-
-    @cached_property
-    def agreement(self) -> Agreement | None:
-        """Seconds by its verdicts and by what the provider says; None if that is not known."""
-        comparison = self._disk_state.comparison
-        return None if comparison is None else comparison.agreement
 
     @cached_property
     def provider(self) -> ProviderState | None:

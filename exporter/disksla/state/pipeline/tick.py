@@ -12,7 +12,8 @@ import msgspec
 from disksla.clouds.ebs_statistics import Failure, Reading
 from disksla.kernel.consumers import ConsumerReading, Consumption, OwnLimit
 from disksla.kernel.disks import Disk
-from disksla.kernel.procfs import CloseSample, HostWait, MountReading
+from disksla.kernel.nfs import MountReading
+from disksla.kernel.procfs import CloseSample, HostWait
 from disksla.state.pipeline.probe_results import ProbeResult
 from disksla.verdict.interval import Clocks
 

@@ -5,7 +5,7 @@ assessed time they include, and `DiskTotals.with_idle_until` adds the rest as id
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, repeat
+from itertools import groupby
 from operator import gt
 
 import msgspec
@@ -15,6 +15,7 @@ from disksla.base.histogram import Histogram
 from disksla.kernel.procfs import HostWait
 from disksla.promise.catalogue import Limits
 from disksla.state.pipeline.slow import SlowTotals
+from disksla.state.provider_count import NONE_WAITING, WaitingVerdicts
 from disksla.verdict.interval import Interval, idle, load_of
 from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS, WindowVerdict
 
@@ -147,12 +148,20 @@ NO_HOST_WAIT = HostWait(0.0, 0.0, 0.0)
 class Undecided(msgspec.Struct, frozen=True, gc=False):
     """The last windows of a disk, whose verdicts wait for the end of their second.
 
-    While nothing completes they wait longer, for `longest_silence_s` at most.
+    While nothing completes they wait longer, for `longest_silence_s` at most, and where the
+    provider counts, for its next reading.
     """
 
     windows: tuple[Interval, ...] = ()
     host: HostWait = NO_HOST_WAIT
     """The disk's share of their iowait and PSI."""
+    waiting: WaitingVerdicts = NONE_WAITING
+    """What waits for the count of the provider."""
+
+    def at_gap(self) -> tuple[WindowVerdict, ...]:
+        """Return the verdicts where nothing more will be known: by the signs, or unproven."""
+        known = self.waiting.verdicts
+        return (*known, *[_UNPROVEN] * (len(self.windows) - len(known)))
 
 
 NONE_UNDECIDED = Undecided()
@@ -266,12 +275,13 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
         limits: Limits,
         verdicts: tuple[WindowVerdict, ...],
         assessed: AssessedTime,
+        waiting: WaitingVerdicts = NONE_WAITING,
     ) -> "DiskTotals":
         """Add an interval that ends at `assessed`.
 
         `verdicts` are those that are decided now: on the undecided windows and on this one, the
-        oldest first. Without a duration it is a gap, and undecided windows before it stay
-        unproven.
+        oldest first, and `waiting` is what waits for the count of the provider. Without a duration
+        it is a gap, and undecided windows before it stay unproven.
         """
         data = interval.without_flushes()
         least_writes = self.least_writes + data.writes
@@ -294,7 +304,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
             totals,
             recent=(*self.recent[1 - RECENT_WINDOWS :], interval),
             complete_to=assessed,
-            undecided=Undecided(windows, host),
+            undecided=Undecided(windows, host, waiting),
             least_writes=least_writes,
             most_writes=most_writes,
             others=self.others + interval.others,
@@ -310,7 +320,9 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
             return self
         return msgspec.structs.replace(
             self.with_undecided(limits),
-            verdict_totals=self.verdict_totals.plus(self.undecided.windows, repeat(_UNPROVEN)),
+            verdict_totals=self.verdict_totals.plus(
+                self.undecided.windows, self.undecided.at_gap()
+            ),
             undecided=NONE_UNDECIDED,
         )
 
@@ -340,7 +352,8 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
 
     def with_host_wait(self, share: HostWait) -> "DiskTotals":
         """Add the disk's share of the iowait and PSI of the last window, which is undecided."""
-        undecided = Undecided(self.undecided.windows, self.undecided.host + share)
+        host = self.undecided.host + share
+        undecided = msgspec.structs.replace(self.undecided, host=host)
         return msgspec.structs.replace(self, undecided=undecided)
 
 

@@ -115,13 +115,13 @@ def _decided_records(
 ) -> list[WindowRecord]:
     """Return the records of windows that were undecided and are decided now.
 
-    After a gap, all of them are, as unproven. The last one has what is true at the end of all,
-    unless the present window is decided with them.
+    After a gap, all of them are, as unproven if nothing is known of them. The last one has what is
+    true at the end of all, unless the present window is decided with them.
     """
     windows = previous.totals.undecided.windows
     verdicts = disk_state.decided
     if not disk_state.totals.undecided.windows and not verdicts:
-        verdicts = (WindowVerdict("unproven"),) * len(windows)
+        verdicts = previous.totals.undecided.at_gap()
     charges = disk_state.assignment.limits.promise_charges
     records = [
         _record(disk_state.disk.name, window, charges, window_verdict)

@@ -10,7 +10,6 @@ from disksla.base.units import format_duration, format_percent, format_size
 from disksla.promise.catalogue import Rates, TermsSource
 from disksla.state.history import COLUMNS, Slot, columns_of, joined
 from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, Snapshot, Traffic
-from disksla.state.provider_count import explain_provider
 from disksla.tell.api.disks_query import ALL_DISKS, DisksQuery
 from disksla.tell.explanation import (
     RECENT_S,
@@ -240,7 +239,7 @@ def _disk(
         inflight=snapshot.inflight,
         latency_s=joined(slots[-_LATENCY_SLOTS:]).latency_s,
         credits=tuple(map(credits_document, snapshot.credits)),
-        sentences=(*past.explain_lately(snapshot, slots), *explain_provider(snapshot.agreement)),
+        sentences=tuple(past.explain_lately(snapshot, slots)),
         hour_sentences=tuple(past.explain(snapshot, minutes)) if minutes else (),
         verdict_seconds={each: seconds.verdicts.get(each, 0.0) for each in VERDICTS},
         throttled_seconds={limit: each_s for limit, each_s in seconds.throttled.items() if each_s},

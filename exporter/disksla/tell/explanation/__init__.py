@@ -1,9 +1,8 @@
 """What a person reads of a disk, as words and sentences.
 
 - `words`: the words and colours of conditions, strips and charts.
-- `condition`: who or what makes requests wait, which a person reads first.
+- `condition`: who or what makes requests wait, and what to do about it.
 - `summary`: the history of a disk by verdict and limit.
-- `next_step`: what to do about it.
 - `sentences`: the answer to "is it me or the disk?"; `who`: who used it.
 - `past`: the history of the daemon, as pages and documents show it.
 """

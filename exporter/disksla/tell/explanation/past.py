@@ -80,9 +80,6 @@ class HistoryView(NamedTuple):
         """
         slots = self.seconds(snapshot)[-_NOW_SLOTS:]
         seconds = seconds_of(joined(slots)) if slots else _of_window(snapshot)
-        if snapshot.throttle is not None and not any(seconds.throttled.values()):
-            # A provider that counts names the limit some seconds later.
-            seconds = seconds._replace(throttled={snapshot.throttle.limit: 1.0})
         return present_condition(seconds.conditions(), snapshot.credits)
 
     def machine(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> MachineLimit | None:

@@ -70,23 +70,25 @@ class Interval(Work, frozen=True, gc=False):
         """Return this interval and the one that follows it as one."""
         read_ms, write_ms = self.read_ms, self.write_ms
         return type(self)(
-            self.reads + later.reads,
-            self.writes + later.writes,
-            self.read_bytes + later.read_bytes,
-            self.written_bytes + later.written_bytes,
-            later.end_s,
-            self.seconds + later.seconds,
-            None if read_ms is None or later.read_ms is None else read_ms + later.read_ms,
-            None if write_ms is None or later.write_ms is None else write_ms + later.write_ms,
-            later.inflight,
-            self.flushes + later.flushes,
-            self.flush_ms + later.flush_ms,
-            self.is_exact and later.is_exact,
-            self.excluded_flushes + later.excluded_flushes,
-            self.busy_ms + later.busy_ms,
-            self.discards + later.discards,
-            self.inflight_before,
-            self.others + later.others,
+            reads=self.reads + later.reads,
+            writes=self.writes + later.writes,
+            read_bytes=self.read_bytes + later.read_bytes,
+            written_bytes=self.written_bytes + later.written_bytes,
+            end_s=later.end_s,
+            seconds=self.seconds + later.seconds,
+            read_ms=None if read_ms is None or later.read_ms is None else read_ms + later.read_ms,
+            write_ms=None
+            if write_ms is None or later.write_ms is None
+            else write_ms + later.write_ms,
+            inflight=later.inflight,
+            flushes=self.flushes + later.flushes,
+            flush_ms=self.flush_ms + later.flush_ms,
+            is_exact=self.is_exact and later.is_exact,
+            excluded_flushes=self.excluded_flushes + later.excluded_flushes,
+            busy_ms=self.busy_ms + later.busy_ms,
+            discards=self.discards + later.discards,
+            inflight_before=self.inflight_before,
+            others=self.others + later.others,
         )
 
     @property
@@ -173,7 +175,17 @@ class Interval(Work, frozen=True, gc=False):
 
 def idle(end_s: float, seconds: float) -> Interval:
     """Return an interval in which nothing was in flight."""
-    return Interval(0, 0, 0, 0, end_s, seconds, 0, 0, 0)
+    return Interval(
+        reads=0,
+        writes=0,
+        read_bytes=0,
+        written_bytes=0,
+        end_s=end_s,
+        seconds=seconds,
+        read_ms=0,
+        write_ms=0,
+        inflight=0,
+    )
 
 
 def elapsed_or_gap(before: Clocks, after: Clocks, tick_s: float) -> float | GapReason:
@@ -204,15 +216,15 @@ def interval_of(
     """
     rise = to_counters(difference(after, before))
     return Interval(
-        rise.reads or 0,
-        rise.writes or 0,
-        (rise.read_sectors or 0) * SECTOR_BYTES,
-        (rise.written_sectors or 0) * SECTOR_BYTES,
-        end_s,
-        seconds,
-        rise.read_ms,
-        rise.write_ms,
-        inflight,
+        reads=rise.reads or 0,
+        writes=rise.writes or 0,
+        read_bytes=(rise.read_sectors or 0) * SECTOR_BYTES,
+        written_bytes=(rise.written_sectors or 0) * SECTOR_BYTES,
+        end_s=end_s,
+        seconds=seconds,
+        read_ms=rise.read_ms,
+        write_ms=rise.write_ms,
+        inflight=inflight,
         flushes=rise.flushes or 0,
         flush_ms=rise.flush_ms or 0,
         busy_ms=rise.busy_ms or 0,

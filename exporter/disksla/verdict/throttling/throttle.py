@@ -46,9 +46,6 @@ class MachineWindow(msgspec.Struct, frozen=True, gc=False):
 
     group: SharedWindow | None = None
     """The last second of the group of the disk, if it is in one."""
-    counted: LimitKind | None = None
-    """The limit of the machine that the provider counts, if it does: at it, a disk below its
-    promise is throttled."""
     is_known: bool = True
     """The limits of the machine are known, or there are none. Else a limiter may be the machine's
     that the terms do not explain."""

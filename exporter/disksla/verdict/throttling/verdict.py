@@ -15,7 +15,7 @@ from disksla.verdict.throttling.pauses import LONGEST_WINDOW_S
 from disksla.verdict.throttling.promise import is_below_promise, is_limited_below, tested_promise
 from disksla.verdict.throttling.second import Second, second_of
 from disksla.verdict.throttling.signs import SIGNS, FoundLimiter, Sign, find, is_as_when_looked_at
-from disksla.verdict.throttling.throttle import UNKNOWN_LIMIT, LimitKind, MachineWindow, Throttle
+from disksla.verdict.throttling.throttle import UNKNOWN_LIMIT, MachineWindow, Throttle
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -42,10 +42,10 @@ class WindowVerdict(msgspec.Struct, frozen=True, gc=False):
     """Share of the window in which requests waited, if throttled."""
     otherwise: Verdict = "unproven"
     """Verdict on the rest of the window, if throttled."""
+    instead: Verdict = "unproven"
+    """Verdict on all of it where the provider counts that nothing throttled it."""
     is_seen: bool = False
     """Throttled, and the limiter is seen by its pauses, at a rate that is certain."""
-    is_by_provider: bool = False
-    """Below the promise, if the provider did not count a limit of the machine."""
 
 
 class DetectorState(msgspec.Struct, frozen=True, gc=False):
@@ -245,21 +245,14 @@ def _verdicts(
     """Return the verdict on each window of a second."""
     windows = [each.window for each in second.observations]
     if _is_below(second, found, limits, tolerance, machine):
-        return tuple(_below(window, machine.counted) for window in windows)
-    throttled_s = (0.0,) * len(windows) if found is None else found.throttled_s
+        return tuple(WindowVerdict("idle" if _is_idle(each) else "below") for each in windows)
+    if found is None:
+        return tuple(_verdict(window, 0.0, None, limits, tolerance) for window in windows)
+    is_else_below = _is_below(second, None, limits, tolerance, machine)
     return tuple(
-        _verdict(window, seconds, found, limits, tolerance)
-        for window, seconds in zip(windows, throttled_s, strict=True)
+        _verdict(window, seconds, found, limits, tolerance, is_else_below=is_else_below)
+        for window, seconds in zip(windows, found.throttled_s, strict=True)
     )
-
-
-def _below(window: Interval, counted: LimitKind | None) -> WindowVerdict:
-    if _is_idle(window):
-        return WindowVerdict("idle")
-    if counted is None:
-        return WindowVerdict("below")
-    took_s = window.without_flushes().took_s
-    return WindowVerdict("throttled", Throttle("base", counted), took_s, is_by_provider=True)
 
 
 def _verdict(
@@ -268,6 +261,8 @@ def _verdict(
     found: FoundLimiter | None,
     limits: Limits,
     tolerance: float,
+    *,
+    is_else_below: bool = False,
 ) -> WindowVerdict:
     data = window.without_flushes()
     otherwise: Verdict = "idle"
@@ -282,6 +277,7 @@ def _verdict(
         wait_s=share * data.took_s,
         throttled_share=share,
         otherwise=otherwise,
+        instead="below" if is_else_below and otherwise != "idle" else otherwise,
         is_seen=found.sign == "pauses" and found.is_certain,
     )
 

@@ -31,8 +31,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from disksla.base.errors import DiskslaError
-from disksla.kernel.procfs.diskstats import SECTOR_BYTES, CounterValues
-from disksla.kernel.procfs.mountinfo import unescape
+from disksla.kernel.procfs import SECTOR_BYTES, CounterValues, unescape
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.kernel.nfs.mountstats import MountReading, parse_mountstats
 from disksla.kernel.procfs.diskstats import to_counters
-from disksla.kernel.procfs.mountstats import MountReading, parse_mountstats
 
 TEXTS = Path(__file__).parent / "mountstats"
 

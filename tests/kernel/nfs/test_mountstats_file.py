@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.kernel.procfs.mountstats_file import MANY_MOUNTS, MountstatsFile
+from disksla.kernel.nfs.nfs_files import MANY_MOUNTS, MountstatsFile
 from support.nfs_client import Export, NfsClient
 
 

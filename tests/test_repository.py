@@ -39,7 +39,7 @@ UNIT = re.compile(
 """The end of the name of a number: its unit, or a word for a number without unit."""
 
 UNIT_ELSEWHERE = {
-    "disksla.measure.advice.prices.Price": "in the currency of the list, or in the name",
+    "disksla.measure.advice.search.Price": "in the currency of the list, or in the name",
     "disksla.kernel.consumers.consumer_totals.ConsumerSums.sums": "in the name of its field",
     "disksla.measure.fio.result._Latency.mean": "in the name of fio's object, clat_ns",
     "disksla.base.counts.Counts": "requests",

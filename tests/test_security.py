@@ -40,7 +40,7 @@ CONNECTING = {
         "commands/advise.py",
         "commands/check.py",
         "commands/explain.py",
-        "commands/doctor_checks/ask_daemon.py",
+        "commands/doctor_checks/gather_facts.py",
         "tell/top/sources.py",
     },
 }

@@ -15,8 +15,8 @@ from disksla.promise.catalogue import Rates
 from disksla.promise.configuration import Configuration, ConfigurationText
 from disksla.state.history import History
 from disksla.state.pipeline import Snapshot, advance
-from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode
 from disksla.state.pipeline.state import State
+from disksla.state.pipeline.tick import FORMAT, RecordingHeader, encode
 from disksla.tell.api import DiskDocument
 from disksla.tell.api.disks_document import disks_document
 from disksla.tell.explanation.past import HistoryView

@@ -222,16 +222,6 @@ def test_dependencies_are_declared_used_and_explained() -> None:
     assert {normalized(name) for name in explained} == used
 
 
-def test_readme_output_is_what_the_command_prints() -> None:
-    shown = re.findall(
-        r"^```console\n\$ disksla (.*)\n((?s:.*?))^```$", read(README), flags=re.MULTILINE
-    )
-    assert shown
-    for arguments, expected in shown:
-        printed = run("disksla", *arguments.split())
-        assert [line.rstrip() for line in printed.rstrip().splitlines()] == expected.splitlines()
-
-
 def test_readme_says_what_is_said_of_a_throttled_database() -> None:
     recording = ROOT / "benches" / "lab" / "recordings" / "postgresql-8-fsync"
     files = [f"--recording={recording}/ticks.jsonl.gz", f"--config.file={recording}/config.yml"]

@@ -8,15 +8,15 @@ from typing import Any
 
 from prometheus_client import ProcessCollector
 
-from disksla.serve.metrics.consumer_metrics import CONSUMER_METRICS
+from disksla.serve.metrics.machine_metrics import CONSUMER_METRICS
 from disksla.serve.metrics.disk_metrics import DISK_METRICS
 from disksla.serve.metrics.machine_metrics import MACHINE_METRICS
 from disksla.serve.metrics.metric import Metric
 from disksla.serve.metrics.probe_metrics import PROBE_METRICS
 from disksla.serve.metrics.provider_metrics import PROVIDER_METRICS
 from disksla.serve.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS
-from disksla.serve.metrics.terms_metrics import TERMS_METRICS
-from disksla.serve.metrics.verification_metrics import VERIFICATION_METRICS
+from disksla.serve.metrics.self_metrics import TERMS_METRICS
+from disksla.serve.metrics.probe_metrics import VERIFICATION_METRICS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
 

@@ -15,7 +15,7 @@ from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "docs" / "runbook.md"
-SERVED = {"status-page.md": "/"}
+SERVED = {"what-it-shows.md": "/"}
 """Pages that the daemon has instead of a file."""
 
 

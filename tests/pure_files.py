@@ -18,27 +18,23 @@ TOUCHING = {
     "": "__main__",
     "base": "console package_files",
     "base.operating_system": """
-        clock_state lock log machine packets perf_events roots scheduler state_file systemd
-        unix_socket user_access
+        log machine packets perf_events scheduler state_file systemd unix_socket
     """,
     "base.schema": "yaml_file",
-    "clouds.detection": "clouds_file service_account",
+    "clouds.detection": "clouds_file",
     "clouds.ebs_statistics": "client helper nvme",
     "clouds.http_client": "transport",
     "commands": """
         _advise_series _context _daemon _exclusive _identify _interrupt _latency _log_options
-        _options _prometheus _provision _recent _verify_report advise check check_config cli detect
-        disks doctor ebs_statistics explain judge limits open_events record replay report serve
-        sweep top verify
+        _options _prometheus _provision _recent advise check check_config cli detect disks doctor
+        ebs_statistics explain judge limits open_events record replay report serve sweep top verify
     """,
-    "commands.doctor_checks": "ask_daemon gather_facts",
-    "kernel.consumers": "groups io_stat io_stat_files readers",
-    "kernel.disks": "csi_volume_files hotplug inventory",
+    "commands.doctor_checks": "gather_facts",
+    "kernel.consumers": "groups io_stat readers",
+    "kernel.disks": "hotplug inventory",
     "kernel.nfs": "nfs_files",
-    "kernel.performance_events": """
-        data_writes helper open_sets opened opening request_sampler source
-    """,
-    "kernel.procfs": "files iowait_files mountinfo_file",
+    "kernel.performance_events": "data_writes helper opened opening request_sampler source",
+    "kernel.procfs": "files iowait_files",
     "measure.benchmark": "sweep_journal_file throughput",
     "measure.fio": "device_users process raw_device runner sandbox scratch_file",
     "measure.probes": "probe_runner probe_scheduler",
@@ -46,11 +42,9 @@ TOUCHING = {
     "promise.catalogue": "catalog machine_tables",
     "promise.configuration": "settings_file terms_directory",
     "serve": "daemon",
-    "serve.http_server": """
-        access basic_auth config_file connection listen server tls turns
-    """,
+    "serve.http_server": "access basic_auth config_file connection listen server tls turns",
     "serve.metrics": "build_info render",
-    "serve.pages": "app page_cache",
+    "serve.pages": "app",
     "state.pipeline": "sampler",
     "tell": "printed_page",
     "tell.api": "daemon_client",

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.configuration.configuration import TermsFile
 from disksla.promise.configuration.matching import assign
 from disksla.promise.configuration.settings import Settings
-from disksla.promise.configuration.terms_file import TermsFile
 from support.machine_facts import terms_file
 from support.simulated_host import a_disk
 

@@ -42,9 +42,14 @@ UNIT = re.compile(
 """The end of the name of a number: its unit, or a word for a number without unit."""
 
 UNIT_ELSEWHERE = {
-    "disksla.measure.advice.prices.Price": "in the currency of the list, or in the name",
+    "disksla.measure.advice.search.Price": "in the currency of the list, or in the name",
     "disksla.kernel.consumers.consumer_totals.ConsumerSums.sums": "in the name of its field",
     "disksla.measure.fio.result._Latency.mean": "in the name of fio's object, clat_ns",
+    "disksla.base.counts.Counts": "requests",
+    "disksla.promise.catalogue.cost_model.Work": "requests",
+    "disksla.state.history.slot.RunningTotals": "requests; fields in seconds end in _s",
+    "disksla.verdict.credits.bounds.Use": "that of the bucket",
+    "disksla.measure.report.published_sla._ServiceCredit.below": "percent, as in agreements",
     "disksla.base.histogram": "in the name of the field that holds the histogram",
     "disksla.promise.catalogue.rules": "that of the row of the catalogue with the rule",
     "disksla.promise.catalogue.limits.Bucket.capacity": "in the unit of its `resource`",

@@ -24,13 +24,12 @@ from disksla.serve.metrics.build_info import read_build_info
 from disksla.serve.pages.app import App, Controls
 from disksla.state.history.history import History
 from disksla.state.pipeline.advance import advance, configure
-from disksla.state.pipeline.recording import decode_tick, encode
 from disksla.state.pipeline.restore import PreviousRun
 from disksla.state.pipeline.saved_state import decode as decode_saved
 from disksla.state.pipeline.saved_state import encode as encode_saved
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State, to_saved_state
-from disksla.state.pipeline.tick import Tick
+from disksla.state.pipeline.tick import Tick, decode_tick, encode
 from disksla.verdict.throttling.verdict import VERDICTS, DetectorState
 from faults.soak_machine import CONFIG, OTHER_CONFIG, SoakMachine
 

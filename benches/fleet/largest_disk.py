@@ -8,8 +8,7 @@ from disksla.promise.catalogue.limits import NO_LIMITS, Bucket, Burst, Rates
 from disksla.state.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
 from disksla.state.pipeline.snapshot import DiskSnapshot
 from disksla.state.provider_count import ProviderState
-from disksla.verdict.throttling.ceiling import Ceiling
-from disksla.verdict.throttling.throttle import Throttle
+from disksla.verdict.throttling.throttle import Ceiling, Throttle
 from support.ebs_pages import Page, bins_of
 from support.reports import a_report, a_result
 from support.snapshots import (

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from disksla.commands.replay import replay
 from disksla.kernel.procfs import HostWait
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.recording import decode_tick
 from disksla.state.pipeline.state import State
-from disksla.state.pipeline.tick import Tick
+from disksla.state.pipeline.tick import Tick, decode_tick
 from disksla.verdict.interval import Clocks
 
 _FIRST_COUNTER = 3

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "fleet.md"
-BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
+YAML = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
+BLOCKS = [block for block in YAML if re.search("^scrape_configs:", block, flags=re.MULTILINE)]
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="NOT TESTED: promtool is missing")

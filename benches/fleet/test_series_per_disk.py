@@ -7,8 +7,7 @@ from pathlib import Path
 from disksla.kernel.disks.disk import disk_key
 from disksla.measure.verification.report import VerificationReport
 from disksla.promise.configuration.settings import Profile
-from disksla.serve.metrics.collector import SnapshotCollector, make_registry
-from disksla.serve.metrics.profiles import PROFILES
+from disksla.serve.metrics.collector import PROFILES, SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline.snapshot import DiskSnapshot
 from fleet.largest_disk import disks_by_feature, largest_disk, longest_report

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 import psutil
 
-from disksla.state.pipeline.recording import decode_header, decode_tick, encode
+from disksla.state.pipeline.tick import decode_header, decode_tick, encode
 from lab.disk import BlockDevice, all_made
 from lab.load import PhaseResult, Target, run_phase, target_on
 from lab.long import spans_of

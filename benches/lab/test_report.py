@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from disksla.kernel.procfs import CloseSample
-from disksla.state.pipeline.recording import decode_tick, encode
+from disksla.state.pipeline.tick import decode_tick, encode
 from lab.__main__ import main
 from lab.experiment import TICKS, only_devices
 from lab.negatives import PART as NEGATIVES

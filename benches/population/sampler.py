@@ -9,7 +9,7 @@ from random import Random
 
 import msgspec
 
-from disksla.kernel.procfs.close_sample import CloseSample
+from disksla.kernel.procfs.diskstats import CloseSample
 from disksla.state.pipeline.tick import Tick
 from disksla.verdict.interval.interval import Clocks
 from population.simulation import DEVICE, SimulatedDisk, Spec

@@ -4,7 +4,7 @@ A target on this machine (benches/nvme) serves volumes by NVMe/TCP, throttles th
 their pages for how long. The driver of Linux attaches them in a virtual machine, where the Debian
 package runs: the helper reads the pages by ioctl, and the daemon says what they say. fio and
 PostgreSQL load the volumes. What the metrics say must be what the target has counted, to the
-microsecond; what verdicts say without the page is compared with it.
+microsecond; verdicts, which the page decides where it is read, are compared with it.
 """
 
 import json
@@ -55,8 +55,7 @@ _LEAST_EXCEEDED_S = 1.0
 """Time for which a load must exceed its limit, or it shows nothing."""
 _TOLERANCE = 0.05
 _LEAST_FOUND = 0.9
-"""Share of throttled seconds that verdicts must find. There are no terms, so the limit must be
-learned first, and software emulation delays requests by tens of milliseconds."""
+"""Share of throttled seconds that verdicts must find."""
 _UNPRIVILEGED = "setpriv --reuid 65534 --regid 65534 --clear-groups"
 _WITHOUT_CAPABILITY = "setpriv --bounding-set -sys_admin"
 

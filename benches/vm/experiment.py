@@ -14,7 +14,7 @@ import msgspec
 import psutil
 
 from disksla.state.pipeline import Tick
-from disksla.state.pipeline.recording import decode_header, decode_tick, encode
+from disksla.state.pipeline.tick import decode_header, decode_tick, encode
 from lab.experiment import CONFIG, SCENARIO, TICKS, only_devices
 from lab.scenario import drawn_text
 from vm.guest import OF_MACHINE, Guest, Scrape, of_device, scrape

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.state.pipeline import Tick
-from disksla.state.pipeline.recording import decode_tick
+from disksla.state.pipeline.tick import decode_tick
 from disksla.state.pipeline.window_records import WindowRecord
 from lab.experiment import CONFIG, TICKS, without_exact_counts
 from lab.judge import Facts, judge

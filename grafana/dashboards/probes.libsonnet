@@ -165,11 +165,11 @@
           |||, 'short', [lib.query(runs, '{{kind}}')])
           + lib.stacked + coarse + lib.size(6, 7) + lib.noData('no probes configured, or %s' % lib.lean),
           lib.lines('Failures per hour, by reason', |||
-            Probes that failed, by reason. docs/probes.md explains the reasons.
+            Probes that failed, by reason. docs/measure.md explains the reasons.
           |||, 'short', [lib.query(hourly('probe_failures_total', 'reason'), '{{reason}}')])
           + lib.stacked + coarse + lib.size(6, 7) + lib.noData('no probe failed, or %s' % lib.lean),
           lib.lines('Skipped per hour, by reason', |||
-            Probes that were skipped, by reason; docs/probes.md explains the reasons. Many with the
+            Probes that were skipped, by reason; docs/measure.md explains the reasons. Many with the
             reason `throttled` or `busy` mean that the disk has no capacity left.
           |||, 'short', [
             lib.query(hourly('probe_skipped_total', 'reason') + ' > 0', '{{reason}}'),

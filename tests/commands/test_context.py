@@ -11,7 +11,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.units import GIB
 from disksla.commands._context import HostContext
 from disksla.commands.cli import main
-from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.kernel.disks.disk import nfs_disks
 from disksla.kernel.procfs import Mount
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.configuration.configuration import Configuration

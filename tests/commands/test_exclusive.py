@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.commands._exclusive import measure_utilization
 from disksla.kernel.disks.disk import Disk
 from support.simulated_host import a_disk

@@ -15,8 +15,8 @@ from disksla.promise.catalogue import Rates
 from disksla.promise.configuration import Configuration, ConfigurationText
 from disksla.state.history import History
 from disksla.state.pipeline import Snapshot, advance
-from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode
 from disksla.state.pipeline.state import State
+from disksla.state.pipeline.tick import FORMAT, RecordingHeader, encode
 from disksla.tell.api import DiskDocument
 from disksla.tell.api.disks_document import disks_document
 from disksla.tell.explanation.past import HistoryView
@@ -150,7 +150,7 @@ def test_json_has_the_keys_of_other_documents(tmp_path: Path, capsys: Captured) 
     assert disk.keys() == OF_API | known.keys() | {"machine"}
     assert {key: disk[key] for key in known} == known
     assert disk["machine"] == []
-    documented = (ROOT / "docs" / "status-page.md").read_text(encoding="utf-8")
+    documented = (ROOT / "docs" / "what-it-shows.md").read_text(encoding="utf-8")
     assert {key for key in (*found, *disk) if f"`{key}`" not in documented} == set()
     assert sum(disk["verdict_seconds"].values()) == pytest.approx(0.3, abs=0.2)
     rates = {field: disk["limits"][field] for field in Rates.__struct_fields__}

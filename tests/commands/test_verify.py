@@ -9,7 +9,7 @@ import pytest
 
 from disksla.base.errors import DiskslaError
 from disksla.base.units import GIB
-from disksla.commands._verify_report import write_report
+from disksla.commands._exclusive import write_report
 from disksla.commands.cli import main
 from support.reports import RESULTS, a_report
 from support.shell import commands_in

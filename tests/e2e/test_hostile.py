@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from disksla.base.units import GIB
-from disksla.kernel.disks.sysfs_attributes import LONGEST_NAME
+from disksla.kernel.disks.udev_database import LONGEST_NAME
 from support.daemon_process import Daemon, run
 from support.sysfs_tree import add_device
 

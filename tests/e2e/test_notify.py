@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from support.daemon_process import PATIENCE_S, Daemon
 from support.notify_socket import NotifySocket, notify_socket
 from support.waiting import eventually

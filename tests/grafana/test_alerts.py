@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from disksla.promise.configuration.settings import Profile
-from disksla.serve.metrics.profiles import PROFILES
+from disksla.serve.metrics.collector import PROFILES
 from grafana.alert_cases import CASES, DOWN, Case
 from grafana.alert_series import BREAK_MINUTE, EVAL_AT, EVAL_MINUTE, HOST, World
 from grafana.metric_names import is_published

@@ -15,8 +15,7 @@ sys.path.insert(0, str(HERE.parent))
 from disksla.base.histogram import LatencyBin  # noqa: E402
 from disksla.kernel.disks.disk import Disk  # noqa: E402 -- found through sys.path above
 from disksla.state.pipeline.probe_results import ProbeResult  # noqa: E402
-from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode  # noqa: E402
-from disksla.state.pipeline.tick import Tick  # noqa: E402
+from disksla.state.pipeline.tick import FORMAT, RecordingHeader, Tick, encode  # noqa: E402
 from support.simulated_host import Machine, a_disk  # noqa: E402
 
 

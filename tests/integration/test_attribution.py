@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.perf_events import close_all, open_sampler
-from disksla.base.operating_system.roots import Roots
 from disksla.kernel.consumers import Consumption
 from disksla.kernel.consumers.attribution import NONE_OPEN, UNATTRIBUTED, attributed
 from disksla.kernel.consumers.consumption import ConsumerReading, WatchedDisk
@@ -21,10 +21,9 @@ from disksla.kernel.consumers.readers import ConsumerReaders
 from disksla.kernel.performance_events import EventsRequest, Taken
 from disksla.kernel.performance_events.opened import OpenedEvents, open_events
 from disksla.kernel.performance_events.opening import REQUESTED, EventFiles
-from disksla.kernel.performance_events.protocol import MOST_DISKS
+from disksla.kernel.performance_events.protocol import MOST_DISKS, Tracepoint, filter_of_requests
 from disksla.kernel.performance_events.request_sampler import RequestSampler
 from disksla.kernel.performance_events.source import EventSource
-from disksla.kernel.performance_events.tracepoints import Tracepoint, filter_of_requests
 from support.log_events import events
 from support.loop_device import attached, needs_loop
 from support.opened_events import NO_HELPER, PATIENCE_S, source_of

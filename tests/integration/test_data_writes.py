@@ -14,15 +14,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.perf_events import EventGroup, close_all, open_counters
-from disksla.base.operating_system.roots import Roots
 from disksla.kernel.performance_events.data_writes import Counts, DataWriteCounters
 from disksla.kernel.performance_events.opening import COMPLETED, EventFiles, plan
 from disksla.kernel.performance_events.protocol import EventsRequest
 from disksla.kernel.performance_events.source import Numbers
 from disksla.kernel.procfs import Counters, parse_line, to_counters
 from disksla.kernel.procfs.files import DiskstatsFile
-from disksla.state.pipeline.recording import decode_tick
+from disksla.state.pipeline.tick import decode_tick
 from lab.experiment import without_exact_counts
 from support.daemon_process import DISKSLA
 from support.loop_device import attached, needs_loop

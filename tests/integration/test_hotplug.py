@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.hotplug import DiskWatcher
 from support import ttar
@@ -262,7 +262,7 @@ PREAMBLE = """
 import subprocess, sys
 from disksla.kernel.disks.inventory import read_disks
 from disksla.kernel.disks.hotplug import DiskWatcher
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from support.loop_device import added, attached
 from support.waiting import eventually
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.operating_system.lock import measurement_lock
+from disksla.base.operating_system.state_file import measurement_lock
 from disksla.base.units import KIB
 from disksla.measure.benchmark.identify import identify
 from disksla.measure.benchmark.identify_evidence import Evidence, RequestStats

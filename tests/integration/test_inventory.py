@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.inventory import Inventory, read_disks
 from support.loop_device import add_partition, added, attached, needs_loop

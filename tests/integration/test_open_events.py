@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.unix_socket import UnixSocket
 from disksla.kernel.performance_events import EventsRequest
 from disksla.kernel.performance_events.opened import ask

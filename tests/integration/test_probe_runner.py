@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from disksla.base.operating_system.lock import measurement_lock
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
+from disksla.base.operating_system.state_file import measurement_lock
 from disksla.base.units import KIB, MIB
 from disksla.kernel.disks.inventory import read_disks
 from disksla.measure.fio.job import FioJob

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from disksla.base.operating_system.lock import measurement_lock
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.scheduler import JobTimes, Scheduler
+from disksla.base.operating_system.state_file import measurement_lock
 from disksla.kernel.disks.inventory import read_disks
 from disksla.measure.probes.probe_scheduler import ProbeScheduler
 from disksla.promise.configuration import Configuration

@@ -18,8 +18,8 @@ import pytest
 
 from disksla.base.console import write_file
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.roots import Roots
-from disksla.commands._verify_report import check_report_files
+from disksla.base.operating_system.machine import Roots
+from disksla.commands._exclusive import check_report_files
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.inventory import read_disks
 from disksla.measure.fio.device_users import device_users

@@ -14,7 +14,7 @@ from support.daemon_process import DISKSLA
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ROLE = ROOT / "packaging" / "ansible" / "roles" / "disksla"
-PAGE = ROOT / "docs" / "ansible.md"
+PAGE = ROOT / "docs" / "install.md"
 
 
 TYPE = """

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.commands._options import roots_of
 from disksla.commands.cli import build_parser
 from disksla.kernel.procfs import parse_mountinfo

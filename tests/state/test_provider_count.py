@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from disksla.clouds.ebs_statistics.reading import Failure, Reading
 from disksla.clouds.ebs_statistics.statistics_page import parse
-from disksla.state.pipeline.recording import decode_tick, encode
-from disksla.state.pipeline.tick import Tick
+from disksla.state.pipeline.tick import Tick, decode_tick, encode
 from disksla.state.provider_count import (
     LONGEST_SPAN_S,
     PROVIDER_LATENCY_BOUNDS_S,

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 
 NUMBER = "254:0"
 """Of the disk vda."""

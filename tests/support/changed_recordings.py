@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from disksla.commands.replay import replay
 from disksla.kernel.nfs.mountstats import MountReading
-from disksla.kernel.procfs.close_sample import CloseSample
-from disksla.state.pipeline.recording import decode_tick
+from disksla.kernel.procfs.diskstats import CloseSample
 from disksla.state.pipeline.state import State
-from disksla.state.pipeline.tick import Tick
+from disksla.state.pipeline.tick import Tick, decode_tick
 
 ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted(

@@ -8,8 +8,8 @@ from disksla.clouds.detection.azure import detect_azure
 from disksla.clouds.detection.findings import Detected
 from disksla.clouds.detection.google import detect_google
 from disksla.clouds.detection.kubernetes import Account, detect_kubernetes
-from disksla.clouds.detection.machine_type import detect_oracle
 from disksla.clouds.detection.openstack import OpenstackCredentials, detect_openstack
+from disksla.clouds.detection.providers import detect_oracle
 from disksla.clouds.detection.yandex import detect_yandex
 from disksla.clouds.http_client.exchange import Exchanges, Request, Response
 from support.exchanges import answered, reply

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 
 CAPACITY = 30_000.0
 CONFIG = """

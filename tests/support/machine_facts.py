@@ -22,9 +22,13 @@ from disksla.commands.doctor_checks.facts import (
 )
 from disksla.kernel.disks.disk import Disk
 from disksla.promise.catalogue.catalog import load_catalog
-from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.configuration import (
+    Configuration,
+    FileEntry,
+    TermsFile,
+    used_as,
+)
 from disksla.promise.configuration.settings_file import parse_settings, with_terms_files
-from disksla.promise.configuration.terms_file import FileEntry, TermsFile, used_as
 from disksla.promise.terms_file import LISTS, TermsFileOf
 
 CATALOG = load_catalog()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.kernel.disks.disk import nfs_disks
 from disksla.kernel.nfs.mountstats import parse_mountstats
 from disksla.kernel.procfs.mountinfo import parse_mountinfo
 from disksla.promise.configuration.settings import Settings

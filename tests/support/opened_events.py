@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.performance_events.data_writes import Counts, DataWriteCounters
 from disksla.kernel.performance_events.opened import open_events
 from disksla.kernel.performance_events.opening import EventFiles

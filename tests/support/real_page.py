@@ -22,14 +22,13 @@ from disksla.base.units import GIB, KIB
 from disksla.clouds.ebs_statistics.reading import Failure, Reading
 from disksla.clouds.ebs_statistics.statistics_page import parse
 from disksla.kernel.consumers.consumption import ConsumerReading, Consumption
-from disksla.kernel.disks.disk import Disk, disk_key
-from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.kernel.disks.disk import Disk, disk_key, nfs_disks
 from disksla.kernel.nfs.mountstats import parse_mountstats
 from disksla.kernel.procfs.iowait import HostWait
 from disksla.kernel.procfs.mountinfo import parse_mountinfo
 from disksla.measure.fio.result import LatencyBin
 from disksla.measure.prometheus.query import Series
-from disksla.promise.catalogue.assignment import TermsSource
+from disksla.promise.catalogue.limits import TermsSource
 from disksla.promise.configuration.settings import PROBE_KINDS, Profile
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics

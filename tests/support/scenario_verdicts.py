@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from disksla.state.pipeline.state import State
 from disksla.state.pipeline.window_records import WindowRecord, window_records
-from disksla.verdict.throttling.ceiling import Ceiling
+from disksla.verdict.throttling.throttle import Ceiling
 from population.judging import judged_states
 from support.simulated_limiter import DEVICE, Scenario, Window, run
 

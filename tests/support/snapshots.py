@@ -12,9 +12,9 @@ from disksla.kernel.consumers import NO_CONSUMERS
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.procfs.diskstats import Counters
 from disksla.kernel.procfs.iowait import HostWait
-from disksla.promise.catalogue.assignment import Assignment
 from disksla.promise.catalogue.limits import (
     NO_LIMITS,
+    Assignment,
     Bucket,
     Budgets,
     Burst,
@@ -42,8 +42,7 @@ from disksla.state.pipeline.totals import (
     VerdictTotals,
 )
 from disksla.verdict.credits.account import CreditLevel
-from disksla.verdict.throttling.ceiling import Ceiling
-from disksla.verdict.throttling.throttle import Throttle
+from disksla.verdict.throttling.throttle import Ceiling, Throttle
 
 LATENCY_BOUNDS_S = (
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 
 COMPLETED = re.compile(r"block_rq_complete: (\d+),(\d+) (\w+) \([^)]*\) \d+ \+ (\d+) ")
 """A request in the format of the trace: device, kind and sectors."""

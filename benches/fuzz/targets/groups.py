@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from disksla.base.counts import Counts
-from disksla.kernel.consumers.io_files import parse_io_max, parse_io_stat
+from disksla.kernel.consumers.consumption import parse_io_max, parse_io_stat
 from disksla.kernel.consumers.names import consumer_of, pod_names_of
 from disksla.kernel.nfs.mountstats import parse_mountstats
 from fuzz.target import Target

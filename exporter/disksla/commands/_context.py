@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.base.text import escape_control
 from disksla.clouds.ebs_statistics.client import EbsClient
 from disksla.commands._options import add_config_file, add_paths, roots_of

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.base.text import escape_bytes, escape_control
 from disksla.commands._options import add_password_and_ca, password_headers, roots_of
 from disksla.tell.api import DiskDocument, DisksDocument

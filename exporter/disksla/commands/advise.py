@@ -19,7 +19,7 @@ from disksla.measure.advice import Candidate, Needs, Served, demand_of, served_o
 from disksla.measure.advice.advice import Advice, GroupOnMachine, advice_of
 from disksla.measure.advice.advice_document import advice_document
 from disksla.measure.advice.advice_text import advice_page
-from disksla.measure.advice.prices import PriceList
+from disksla.measure.advice.search import PriceList
 from disksla.promise.catalogue import Provision, SharedLimits
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.catalogue.machine_tables import read_table

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.commands._options import add_config_file, add_web_config_file
 from disksla.kernel.disks.inventory import read_disks
 from disksla.promise.catalogue import Catalog

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system import provider_of
 from disksla.base.operating_system.log import error_lines
-from disksla.base.operating_system.machine import read_dmi
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots, read_dmi
 from disksla.base.operating_system.state_file import read_content, replace_file
 from disksla.base.text import escape_control
 from disksla.clouds.detection import (
@@ -28,11 +27,11 @@ from disksla.clouds.detection import (
     exchanges_of,
     terms_file,
 )
+from disksla.clouds.detection.clouds_file import DIRECTORY, read_account, read_names
 from disksla.clouds.detection.file_storages import with_storage_entries
 from disksla.clouds.detection.findings import DetectionProblem
 from disksla.clouds.detection.openstack import OpenstackCredentials
 from disksla.clouds.detection.providers import WITH_CREDENTIALS_FILE
-from disksla.clouds.detection.service_account import DIRECTORY, read_account, read_names
 from disksla.clouds.http_client import Exchanges
 from disksla.clouds.http_client.transport import carry_out
 from disksla.commands._log_options import add_paths_of

@@ -12,8 +12,7 @@ from rich.text import Text
 
 from disksla.base.console import SafeConsole, to_json
 from disksla.base.operating_system import provider_of
-from disksla.base.operating_system.machine import read_dmi
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots, read_dmi
 from disksla.base.text import escape_control
 from disksla.base.units import format_bandwidth, format_count, format_size
 from disksla.commands._context import HostContext, add_context_arguments, read_context

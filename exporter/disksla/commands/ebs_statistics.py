@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from disksla.base.operating_system.log import set_up_logging
+from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.packets import encode
-from disksla.base.operating_system.roots import Roots
 from disksla.base.operating_system.unix_socket import DEFAULT_EBS_SOCKET, UnixSocket
 from disksla.clouds.ebs_statistics import Failure
 from disksla.clouds.ebs_statistics.helper import Helper

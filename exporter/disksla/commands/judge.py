@@ -10,9 +10,9 @@ import msgspec
 
 from disksla.base.errors import DiskslaError
 from disksla.commands._context import add_context_arguments, read_context
+from disksla.commands._exclusive import add_report_arguments, check_report_files, write_report
 from disksla.commands._options import parse_size_of_disk
 from disksla.commands._provision import add_provision, read_provision
-from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
 from disksla.kernel.disks import Disk
 from disksla.measure.verification.import_results import (
     LARGEST_BYTES,

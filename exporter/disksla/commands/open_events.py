@@ -7,12 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from disksla.base.operating_system.log import set_up_logging
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.systemd import FIRST_DESCRIPTOR
 from disksla.base.operating_system.unix_socket import UnixSocket
 from disksla.commands._log_options import add_log_options, add_paths_of
-from disksla.kernel.performance_events.helper import answer, passed_connection, serve
-from disksla.kernel.performance_events.open_sets import OpenSets
+from disksla.kernel.performance_events.helper import OpenSets, answer, passed_connection, serve
 from disksla.kernel.performance_events.opening import EventFiles, credentials_directory, plan
 
 

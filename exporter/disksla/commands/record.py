@@ -14,7 +14,7 @@ from disksla.kernel.disks.hotplug import DiskWatcher
 from disksla.promise.configuration.settings_file import read_text
 from disksla.serve.metrics.build_info import read_build_info
 from disksla.state.pipeline import Tick
-from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode
+from disksla.state.pipeline.tick import FORMAT, RecordingHeader, encode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -30,7 +30,7 @@ from disksla.promise.configuration.settings_file import (
 from disksla.serve.metrics import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline import DiskSnapshot, Snapshot, State, advance, ended, window_records
-from disksla.state.pipeline.recording import decode_header, decode_tick
+from disksla.state.pipeline.tick import decode_header, decode_tick
 from disksla.tell.explanation import SHOWN, SHOWN_TEXT, Shown, shown_seconds
 from disksla.verdict.throttling import VERDICTS
 

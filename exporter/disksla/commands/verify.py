@@ -17,6 +17,7 @@ from disksla.base.schema import duration
 from disksla.base.text import command_lines
 from disksla.base.units import format_duration
 from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
+from disksla.commands._exclusive import add_report_arguments, check_report_files, write_report
 from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._latency import measure_latency
 from disksla.commands._options import (
@@ -27,12 +28,11 @@ from disksla.commands._options import (
     parse_positive_size,
     roots_of,
 )
-from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
 from disksla.kernel.disks import Disk
 from disksla.measure.fio import fio_arguments, writable_region
 from disksla.measure.fio.raw_device import exclusive_device
 from disksla.measure.fio.scratch_file import SCRATCH_DIRECTORY, file_system_of
-from disksla.measure.verification.plan import SuitePlan, base_estimate_s
+from disksla.measure.verification.judge import SuitePlan, base_estimate_s
 from disksla.measure.verification.preconditions import known_violations
 from disksla.measure.verification.runner import VerificationRequest, run_verification
 from disksla.measure.verification.store import save_report

@@ -20,8 +20,12 @@ import msgspec
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system import SourceHealth
 from disksla.base.operating_system.log import fields
-from disksla.base.operating_system.machine import UNKNOWN_MACHINE, read_boot_id, read_machine_id
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import (
+    UNKNOWN_MACHINE,
+    Roots,
+    read_boot_id,
+    read_machine_id,
+)
 from disksla.base.operating_system.scheduler import Scheduler
 from disksla.base.operating_system.state_file import StateFile
 from disksla.base.operating_system.systemd import ServiceManager
@@ -44,8 +48,7 @@ from disksla.serve.http_server.server import WebServer
 from disksla.serve.http_server.turns import MOST_SCRAPES
 from disksla.serve.metrics import status_line
 from disksla.serve.metrics.build_info import read_build_info
-from disksla.serve.pages.app import App, Controls
-from disksla.serve.pages.page_cache import Sharing
+from disksla.serve.pages.app import App, Controls, Sharing
 from disksla.state.history import History
 from disksla.state.pipeline import (
     PreviousRun,

@@ -2,7 +2,7 @@
 
 Its count is a sign of a limiter that needs no other: in windows between two readings, it decides
 whether the disk was throttled, for how long, and by which limit. The verdicts on them by the signs
-wait for the next reading (docs/ebs.md).
+wait for the next reading (docs/clouds/aws.md).
 """
 
 from collections import Counter

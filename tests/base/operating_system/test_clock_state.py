@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from disksla.base.operating_system.clock_state import read_clock_state
+from disksla.base.operating_system.machine import read_clock_state
 
 
 def test_state_is_read() -> None:

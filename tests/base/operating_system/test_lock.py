@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.lock import measurement_lock
+from disksla.base.operating_system.state_file import measurement_lock
 
 
 def test_lock_is_exclusive_and_leaves_no_file(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ import pytest
 from disksla.base.operating_system.machine import (
     DMI_ATTRIBUTES,
     UNKNOWN_MACHINE,
+    Roots,
     read_boot_id,
     read_dmi,
     read_machine_id,
 )
-from disksla.base.operating_system.roots import Roots
 
 BOOT = "a7f0f4d0-2b0a-4c1d-9a0c-0f5f0f3a9b11"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.user_access import has_user, may_access, user_name
+from disksla.base.operating_system.machine import has_user, may_access, user_name
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: needs root")
 

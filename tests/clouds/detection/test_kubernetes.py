@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.base.units import MB, MIB
 from disksla.clouds.detection import encode_terms_file, terms_file
+from disksla.clouds.detection.clouds_file import read_account, read_names
 from disksla.clouds.detection.findings import CloudDisk, Detected
 from disksla.clouds.detection.kubernetes import Account, detect_kubernetes
-from disksla.clouds.detection.service_account import read_account, read_names
 from disksla.clouds.http_client.exchange import ExchangeError, Request, Response
 from disksla.kernel.disks.csi_volume import handle_hash
 from disksla.promise.configuration.matched import with_kubernetes_volumes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.commands.doctor_checks.ask_daemon import ask_daemon, parse_samples
+from disksla.commands.doctor_checks.gather_facts import ask_daemon, parse_samples
 from support.answering import answering, page
 
 

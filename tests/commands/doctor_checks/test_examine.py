@@ -118,5 +118,5 @@ def test_document_has_the_ids_of_all_checks() -> None:
     modules = [*(SOURCE.glob("*.py"))]
     used = {found for path in modules for found in ids.findall(path.read_text("utf-8"))}
     used |= {"kernel.iowait"}  # composed of the source's name
-    document = (ROOT / "docs" / "doctor.md").read_text("utf-8")
+    document = (ROOT / "docs" / "install.md").read_text("utf-8")
     assert set(ids.findall(document)) == used

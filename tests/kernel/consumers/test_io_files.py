@@ -5,7 +5,7 @@ from math import inf
 import pytest
 
 from disksla.base.counts import Counts
-from disksla.kernel.consumers.io_files import parse_io_max, parse_io_stat
+from disksla.kernel.consumers.consumption import parse_io_max, parse_io_stat
 
 
 def test_numbers_by_disk() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.consumers.consumption import ConsumerReading, Consumption, WatchedDisk
 from disksla.kernel.consumers.io_stat import IoStatReader
 from disksla.kernel.consumers.readers import ConsumerReaders

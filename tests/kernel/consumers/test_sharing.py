@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.counts import Counts
-from disksla.kernel.consumers.consumption import Consumption, WatchedDisk
+from disksla.kernel.consumers.consumption import NOTHING, Consumption, WatchedDisk
 from disksla.kernel.consumers.group_tree import Group, GroupTree
-from disksla.kernel.consumers.io_files import NOTHING
 from disksla.kernel.consumers.sharing import (
     MOST_NAMED,
     Growth,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks.csi_volume import (
     MAX_BYTES,
     CsiVolume,
@@ -22,8 +22,7 @@ from disksla.kernel.disks.csi_volume import (
 )
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.inventory import read_disks
-from disksla.kernel.procfs.kubelet_mounts import names_in_use
-from disksla.kernel.procfs.mountinfo import Mount
+from disksla.kernel.procfs.mountinfo import Mount, names_in_use
 from support import ttar
 
 HOSTS = Path(__file__).parents[2] / "hosts"

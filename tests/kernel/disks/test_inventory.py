@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.inventory import Inventory, read_disks
 from disksla.kernel.disks.udev_database import by_id_names, other_links
@@ -107,7 +107,7 @@ OPENS = """
 import sys
 from pathlib import Path
 from disksla.kernel.disks.inventory import BlockDevices
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 opened = []
 sys.addaudithook(lambda event, arguments: event == "open" and opened.append(arguments[0]))
 for root in map(Path, sys.argv[1:]):

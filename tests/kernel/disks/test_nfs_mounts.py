@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.kernel.disks.disk import nfs_disks
 from disksla.kernel.procfs.mountinfo import Mount
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.kernel.disks.sysfs_attributes import (
+from disksla.kernel.disks.udev_database import (
     LONGEST_NAME,
     parse_count,
     parse_device_number,

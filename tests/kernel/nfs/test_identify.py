@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.nfs.identify import (
     Clues,
     EfsState,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.performance_events.data_writes import DataWriteCounters
 from disksla.kernel.performance_events.opened import open_events
 from disksla.kernel.performance_events.opening import COMPLETED, EventFiles, describe_refusal

@@ -13,16 +13,27 @@ from pathlib import Path
 import pytest
 
 from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.packets import decode_packet, encode
-from disksla.base.operating_system.roots import Roots
 from disksla.base.operating_system.unix_socket import UnixSocket
 from disksla.kernel.performance_events import EventsRequest, helper, opened
-from disksla.kernel.performance_events.helper import answer, passed_connection, serve
-from disksla.kernel.performance_events.open_sets import MOST_SETS, OpenSets
+from disksla.kernel.performance_events.helper import (
+    MOST_SETS,
+    OpenSets,
+    answer,
+    passed_connection,
+    serve,
+)
 from disksla.kernel.performance_events.opened import ask
 from disksla.kernel.performance_events.opening import EventFiles, Plan, plan
-from disksla.kernel.performance_events.protocol import ANSWERS, MOST_DISKS, Batch, End, Refusal
-from disksla.kernel.performance_events.tracepoints import Tracepoint
+from disksla.kernel.performance_events.protocol import (
+    ANSWERS,
+    MOST_DISKS,
+    Batch,
+    End,
+    Refusal,
+    Tracepoint,
+)
 from support.log_events import events
 
 REQUEST = EventsRequest("data_writes", ("7:0", "7:1"))

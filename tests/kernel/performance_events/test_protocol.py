@@ -18,8 +18,8 @@ from disksla.kernel.performance_events.protocol import (
     Batch,
     End,
     Refusal,
+    Tracepoint,
 )
-from disksla.kernel.performance_events.tracepoints import Tracepoint
 
 
 def test_the_longest_request_is_read_as_it_was_written() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
-from disksla.kernel.performance_events.tracepoints import (
+from disksla.kernel.performance_events.protocol import (
     Tracepoint,
     filter_of_data_writes,
     filter_of_requests,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.kernel.procfs.close_sample import CloseSample, parse_close_sample
+from disksla.kernel.procfs.diskstats import CloseSample, parse_close_sample
 
 LINUX_6 = b"  101    2   808    9    50    7   1600   20    3    15   29 0 0 0 0 7 4\n"
 LINUX_4 = b"  101    2   808    9    50    7   1600   20    3    15   29\n"

@@ -5,8 +5,7 @@ import pytest
 from disksla.base.errors import DiskslaError
 from disksla.base.schema.yaml_file import parse_record
 from disksla.base.units import GIB, MIB
-from disksla.measure.advice.prices import Price, PriceList
-from disksla.measure.advice.search import Candidate
+from disksla.measure.advice.search import Candidate, Price, PriceList
 from disksla.promise.catalogue import NO_LIMITS, Provision
 
 GP3 = Price(gib=0.08, iops=0.005, iops_included=3000, mib_per_s=0.04, mib_per_s_included=125)

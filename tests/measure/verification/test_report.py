@@ -25,7 +25,7 @@ from disksla.measure.verification.report import (
     report_verdict,
 )
 from disksla.measure.verification.suites import Suite, SuiteTest, make_suite
-from disksla.promise.catalogue.assignment import Assignment
+from disksla.promise.catalogue.limits import Assignment
 from disksla.promise.configuration.custom_terms import (
     SeparateTerms,
     SumBurst,

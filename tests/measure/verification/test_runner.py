@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.measure.fio.runner import Fio, find_fio
+from disksla.measure.verification.judge import SuitePlan, base_estimate_s
 from disksla.measure.verification.monitor import DiskMonitor, monitored
-from disksla.measure.verification.plan import SuitePlan, base_estimate_s
 from disksla.measure.verification.preconditions import Violation
 from disksla.measure.verification.report import MeasuredLevel
 from disksla.measure.verification.runner import SuiteRunner, check_other_load

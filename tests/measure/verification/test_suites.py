@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.units import GIB, KIB, MIB
-from disksla.measure.verification.plan import SuitePlan, base_estimate_s
+from disksla.measure.verification.judge import SuitePlan, base_estimate_s
 from disksla.measure.verification.suites import (
     Requirement,
     Suite,

@@ -12,7 +12,7 @@ from disksla.base.units import GIB, format_duration
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.catalogue.derivation import percent_text
 from disksla.promise.catalogue.derive import derive_limits
-from disksla.promise.catalogue.limiter import USUAL_EXCESS_RATIO, Limiter, LimiterTerms
+from disksla.promise.catalogue.limits import USUAL_EXCESS_RATIO, Limiter, LimiterTerms
 from disksla.promise.catalogue.machine_tables import load_machine_rules
 from disksla.promise.configuration.custom_terms import SumTerms, custom_limits
 from support.catalog_rows import make_terms

@@ -5,6 +5,7 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.promise.configuration.configuration import TermsFile
 from disksla.promise.configuration.found_terms import (
     UnusedEntry,
     find_terms,
@@ -12,7 +13,6 @@ from disksla.promise.configuration.found_terms import (
     unused_entries,
 )
 from disksla.promise.configuration.settings import DiskEntry, Settings
-from disksla.promise.configuration.terms_file import TermsFile
 from disksla.promise.disk_entry import DiskMatch
 from support.simulated_host import a_disk
 

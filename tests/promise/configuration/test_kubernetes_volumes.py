@@ -6,12 +6,11 @@ import pytest
 
 from disksla.kernel.disks.csi_volume import handle_hash
 from disksla.kernel.disks.disk import Disk
-from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.configuration import Configuration, TermsFile
 from disksla.promise.configuration.found_terms import find_terms
 from disksla.promise.configuration.match_index import matches
 from disksla.promise.configuration.matched import match_disks, with_kubernetes_volumes
 from disksla.promise.configuration.settings import DiskEntry, Settings
-from disksla.promise.configuration.terms_file import TermsFile
 from disksla.promise.disk_entry import DiskMatch
 from disksla.promise.terms_file import PersistentVolume
 from disksla.state.pipeline.advance import configure

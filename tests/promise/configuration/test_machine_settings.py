@@ -6,10 +6,10 @@ import pytest
 
 from disksla.base.errors import DiskslaError
 from disksla.promise.catalogue.limits import Rates
+from disksla.promise.configuration.configuration import TermsFile
 from disksla.promise.configuration.matching import machine_limits
 from disksla.promise.configuration.settings import Settings
 from disksla.promise.configuration.settings_file import read_configuration, with_terms_files
-from disksla.promise.configuration.terms_file import TermsFile
 from disksla.promise.terms_file import MachineTerms
 
 AWS = "disks:\n  - {match: {device: vda}, terms: aws.gp3}\n"

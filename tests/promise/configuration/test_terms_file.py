@@ -4,6 +4,7 @@ import pytest
 
 from disksla.base.errors import DiskslaError
 from disksla.promise.catalogue.limits import NO_LIMITS
+from disksla.promise.configuration.configuration import TermsFile, in_order
 from disksla.promise.configuration.found_terms import find_terms
 from disksla.promise.configuration.matching import assign, assign_all, machine_type_of, type_limits
 from disksla.promise.configuration.settings import (
@@ -13,7 +14,6 @@ from disksla.promise.configuration.settings import (
     MachineSettings,
     Settings,
 )
-from disksla.promise.configuration.terms_file import TermsFile, in_order
 from disksla.promise.disk_entry import DiskMatch
 from support.machine_facts import terms_file
 from support.simulated_host import CATALOG, a_disk

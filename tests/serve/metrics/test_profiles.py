@@ -7,8 +7,7 @@ from hypothesis import given
 
 from disksla.kernel.procfs.diskstats import Counters
 from disksla.promise.configuration.settings import Profile
-from disksla.serve.metrics.collector import SnapshotCollector, rows_by_profile
-from disksla.serve.metrics.profiles import PROFILES, rows_of
+from disksla.serve.metrics.collector import PROFILES, SnapshotCollector, rows_by_profile, rows_of
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.totals import DiskTotals, LatencyMeter
 from metrics_page import METRICS, OF_DISKS

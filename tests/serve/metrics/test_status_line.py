@@ -3,7 +3,7 @@
 import msgspec
 from hypothesis import given
 
-from disksla.serve.metrics.status_line import status_line
+from disksla.serve.metrics.self_metrics import status_line
 from disksla.state.pipeline.snapshot import DiskSnapshot, SamplerStats, Snapshot
 from disksla.verdict.throttling.verdict import Verdict
 from support.snapshots import (

@@ -10,8 +10,7 @@ import pytest
 
 from disksla.base.errors import DiskslaError
 from disksla.serve.http_server.http_protocol import HttpConnection, RequestHead
-from disksla.serve.pages.app import App, Controls
-from disksla.serve.pages.page_cache import Sharing
+from disksla.serve.pages.app import App, Controls, Sharing
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.tell.api import DisksDocument
 from disksla.tell.api.disks_query import MOST_DISKS

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from disksla.serve.pages.page_cache import PageCache, Sharing
+from disksla.serve.pages.app import PageCache, Sharing
 
 
 def pages_at(cache: PageCache[int], times_s: list[float], clock: list[float]) -> list[int]:

@@ -16,8 +16,7 @@ from disksla.serve.pages.page import CONTENT_SECURITY_POLICY, Frame
 from disksla.serve.pages.status_page import status_page
 from disksla.state.pipeline.snapshot import SamplerStats, Snapshot
 from disksla.tell.explanation.past import HistoryView
-from disksla.verdict.throttling.ceiling import Ceiling
-from disksla.verdict.throttling.throttle import UNKNOWN_LIMIT, Throttle
+from disksla.verdict.throttling.throttle import UNKNOWN_LIMIT, Ceiling, Throttle
 from disksla.verdict.throttling.verdict import Verdict
 from support.examples import scaled
 from support.html_page import HtmlPage

@@ -13,10 +13,9 @@ from disksla.promise.configuration.settings import MetricsSettings, Settings
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.recording import decode_tick, encode
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State, to_watch
-from disksla.state.pipeline.tick import Tick
+from disksla.state.pipeline.tick import Tick, decode_tick, encode
 from support.consumed import with_consumers
 from support.simulated_host import CATALOG, Machine, a_disk, reconfigured
 from support.simulated_limiter import DEVICE, Closed, Limiter, Scenario, run, summed

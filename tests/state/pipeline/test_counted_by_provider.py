@@ -15,9 +15,8 @@ from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.disk_state import DiskState
-from disksla.state.pipeline.recording import decode_tick, encode
 from disksla.state.pipeline.state import State
-from disksla.state.pipeline.tick import Tick
+from disksla.state.pipeline.tick import Tick, decode_tick, encode
 from disksla.state.provider_count import MOST_OVER_S
 from disksla.verdict.throttling.throttle import LIMIT_KINDS
 from disksla.verdict.throttling.verdict import VERDICTS

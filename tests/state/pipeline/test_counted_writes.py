@@ -9,8 +9,8 @@ from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.promise.configuration.settings import DiskEntry, Settings
 from disksla.promise.disk_entry import DiskMatch
-from disksla.state.pipeline.counted_writes import DataWrites
 from disksla.state.pipeline.disk_state import DiskState
+from disksla.state.pipeline.odd_counters import DataWrites
 from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot
 from disksla.state.pipeline.state import State, is_idle
 from disksla.state.pipeline.window_records import window_records

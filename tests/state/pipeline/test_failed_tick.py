@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
 from disksla.state.pipeline.sampler import Sampler

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
 from disksla.base.histogram import LatencyBin
-from disksla.kernel.procfs.close_sample import CloseSample
+from disksla.kernel.procfs.diskstats import CloseSample
 from disksla.state.pipeline.probe_results import ProbeResult
-from disksla.state.pipeline.recording import (
+from disksla.state.pipeline.tick import (
     FORMAT,
     RecordingHeader,
+    Tick,
     decode_header,
     decode_tick,
     encode,
 )
-from disksla.state.pipeline.tick import Tick
 from disksla.verdict.interval.interval import Clocks
 from support.simulated_host import a_disk
 

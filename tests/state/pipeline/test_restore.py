@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from disksla.kernel.disks.disk import Disk
-from disksla.promise.catalogue.assignment import Assignment
+from disksla.promise.catalogue.limits import Assignment
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.promise.configuration.matching import assign
 from disksla.promise.configuration.settings import DiskEntry, Settings
@@ -17,8 +17,7 @@ from disksla.state.pipeline.state import State, to_saved_state
 from disksla.state.pipeline.tick import Tick
 from disksla.verdict.credits.account import CreditAccount
 from disksla.verdict.interval.interval import Clocks
-from disksla.verdict.throttling.ceiling import Ceiling
-from disksla.verdict.throttling.throttle import Throttle
+from disksla.verdict.throttling.throttle import Ceiling, Throttle
 from disksla.verdict.throttling.verdict import DetectorState
 from support.simulated_host import CATALOG, Machine, a_disk, reconfigured
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.operating_system.roots import Roots
-from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.base.operating_system.machine import Roots
+from disksla.kernel.disks.disk import nfs_disks
 from disksla.kernel.procfs.mountinfo import parse_mountinfo
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.settings import (

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from disksla.commands.command_table import COMMANDS
-from disksla.promise.catalogue.assignment import Assignment
-from disksla.promise.catalogue.limits import Limits
+from disksla.promise.catalogue.limits import Assignment, Limits
 from disksla.tell.explanation.condition import next_step, without_terms
 from disksla.tell.explanation.words import CONDITIONS, Condition
 

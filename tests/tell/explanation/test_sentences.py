@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.promise.catalogue import NO_LIMITS, SharedLimits
-from disksla.promise.catalogue.assignment import Assignment
-from disksla.promise.catalogue.limits import Conditions, LatencyKind
+from disksla.promise.catalogue.limits import Assignment, Conditions, LatencyKind
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms, custom_limits
 from disksla.state.history.history import history_of
 from disksla.state.history.slot import RunningTotals, Slot

@@ -15,12 +15,12 @@ from disksla.serve.pages.page import Frame
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history import History
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.recording import FORMAT, RecordingHeader, encode
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
+from disksla.state.pipeline.tick import FORMAT, RecordingHeader, encode
 from disksla.tell.api.disks_document import disks_document
 from disksla.tell.explanation import HistoryView
-from disksla.tell.top.order import problem_now
+from disksla.tell.top.view import problem_now
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG
 from support.simulated_limiter import DEVICE, run

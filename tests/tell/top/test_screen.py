@@ -12,9 +12,8 @@ from disksla.tell.api.disks_document import DisksDocument, MachineLimitDocument
 from disksla.tell.explanation import SHOWN_TEXT
 from disksla.tell.top import Look, block, in_ascii
 from disksla.tell.top.line import Line, cells
-from disksla.tell.top.order import SORT_KEYS, SortKey, listed
 from disksla.tell.top.screen import current, place_of, screen
-from disksla.tell.top.view import Size, View, press
+from disksla.tell.top.view import SORT_KEYS, Size, SortKey, View, listed, press
 from support.documents import HOSTILE, disk, disks_documents, document, used, with_credits
 from support.examples import scaled
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.tell.top.keys import Keys
-from disksla.tell.top.order import SORT_KEYS
-from disksla.tell.top.view import LONGEST_FILTER, Place, View, press
+from disksla.tell.top.view import LONGEST_FILTER, SORT_KEYS, Place, View, press
 from support.examples import scaled
 
 NAMES = ("vda", "vdb", "vdc", "vdd")

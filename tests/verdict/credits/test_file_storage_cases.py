@@ -12,7 +12,7 @@ import pytest
 
 from disksla.base.units import GIB, KIB, MIB, TIB
 from disksla.commands.cli import main
-from disksla.kernel.disks.nfs_mounts import nfs_disks
+from disksla.kernel.disks.disk import nfs_disks
 from disksla.kernel.procfs import Mount
 from disksla.promise.catalogue import Bucket, Limits, Provision, derive_limits
 from disksla.promise.catalogue.catalog import load_catalog

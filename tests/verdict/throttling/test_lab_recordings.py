@@ -8,8 +8,8 @@ import pytest
 
 from disksla.promise.configuration.settings_file import read_configuration
 from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.recording import decode_tick
 from disksla.state.pipeline.state import State
+from disksla.state.pipeline.tick import decode_tick
 from disksla.verdict.throttling import UNKNOWN_LIMIT, Ceiling, DetectorState
 from lab.experiment import CONFIG, TICKS, as_it_ran, without_exact_counts
 from lab.negatives import PART as NEGATIVES

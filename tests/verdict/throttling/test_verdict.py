@@ -27,10 +27,9 @@ from disksla.promise.configuration.settings import Settings
 from disksla.state.pipeline.tick import Tick
 from disksla.state.pipeline.window_records import WindowRecord
 from disksla.verdict.interval.interval import Interval
-from disksla.verdict.throttling.ceiling import Ceiling
 from disksla.verdict.throttling.pauses import LONGEST_WINDOW_S
 from disksla.verdict.throttling.signs import SIGNS, Sign
-from disksla.verdict.throttling.throttle import MachineWindow, Throttle
+from disksla.verdict.throttling.throttle import Ceiling, MachineWindow, Throttle
 from disksla.verdict.throttling.verdict import DetectorState, WindowVerdict, after_gap, classify
 from population import draw
 from population.judging import judged as judged_ticks

@@ -1,10 +1,12 @@
 """The file of saved state: replaced atomically, and moved aside if it cannot be trusted."""
 
+import contextlib
+import fcntl
 import logging
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -124,3 +126,38 @@ def read_content(path: Path) -> bytes:
         if status.st_size > MAX_BYTES:
             raise DiskslaError(f"found {status.st_size} bytes; expected at most {MAX_BYTES}")
         return file.read(MAX_BYTES)
+
+
+@contextlib.contextmanager
+def measurement_lock(directory: Path) -> Iterator[bool]:
+    """Yield whether the lock was acquired; hold it until the end of the block.
+
+    The lock is an flock(2) on the state directory, or on its nearest existing parent, so that it
+    needs no lock file and ends with the process that holds it. Raises DiskslaError if the
+    directory cannot be opened.
+    """
+    try:
+        descriptor = os.open(
+            _nearest_existing(directory), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        )
+    except OSError as error:
+        raise DiskslaError(
+            f"cannot check whether another measurement runs: {directory}: {error.strerror}"
+        ) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
+
+
+def _nearest_existing(directory: Path) -> Path:
+    try:
+        directory.stat()
+    except FileNotFoundError:
+        return _nearest_existing(directory.parent)
+    return directory

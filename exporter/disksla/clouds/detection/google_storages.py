@@ -14,7 +14,7 @@ from typing import Any
 from disksla.base.units import GIB
 from disksla.clouds.detection.file_storages import each_storage, value_in
 from disksla.clouds.detection.findings import CloudDisk, Listing, needed_text, text_in
-from disksla.clouds.detection.google_metadata import access_token, get_metadata
+from disksla.clouds.detection.google import access_token, get_metadata
 from disksla.clouds.detection.yandex import ENDPOINT, NO_ACCOUNT, get_of_api, id_of_instance
 from disksla.clouds.http_client import (
     Exchanges,

@@ -9,14 +9,56 @@ from disksla.clouds.detection.aws_storages import storages_of_aws
 from disksla.clouds.detection.azure import detect_azure
 from disksla.clouds.detection.azure_files import storages_of_azure
 from disksla.clouds.detection.file_storages import with_file_storages
-from disksla.clouds.detection.findings import Detected, Listing
+from disksla.clouds.detection.findings import (
+    Detected,
+    Listing,
+    Metadata,
+    detect,
+    needed_text,
+    text_in,
+)
 from disksla.clouds.detection.google import detect_google
 from disksla.clouds.detection.google_storages import storages_of_google, storages_of_yandex
-from disksla.clouds.detection.machine_type import detect_alibaba, detect_oracle
 from disksla.clouds.detection.openstack import SERVICES, OpenstackCredentials, detect_openstack
 from disksla.clouds.detection.yandex import detect_yandex
-from disksla.clouds.http_client import Exchanges
+from disksla.clouds.http_client import LINK_LOCAL, Exchanges, Request, decode, get_response
 from disksla.kernel.nfs import FileStorage
+
+_ALIBABA = "http://100.100.100.200/latest"
+_ORACLE = f"http://{LINK_LOCAL}/opc/v2/instance/"
+_NAME = "[A-Za-z0-9._-]"
+_OTHER_CLOUD = "the answer is not that of this provider"
+
+
+def detect_alibaba() -> Exchanges[Detected]:
+    """Return the machine type of an instance of Alibaba Cloud."""
+    return detect("alibaba", "Alibaba Cloud", _alibaba())
+
+
+def detect_oracle() -> Exchanges[Detected]:
+    """Return the shape of an instance of Oracle Cloud."""
+    return detect("oracle", "Oracle Cloud", _oracle())
+
+
+def _alibaba() -> Exchanges[Metadata[None]]:
+    what = "request for a metadata token"
+    headers = {"x-aliyun-ecs-metadata-token-ttl-seconds": "60"}
+    request = Request(what, "metadata", "PUT", f"{_ALIBABA}/api/token", headers)
+    token = text_in(what, (yield from get_response(request)).body, "[!-~]", _OTHER_CLOUD)
+    what = "request for the machine type"
+    headers = {"x-aliyun-ecs-metadata-token": token}
+    url = f"{_ALIBABA}/meta-data/instance/instance-type"
+    response = yield from get_response(Request(what, "metadata", "GET", url, headers))
+    return Metadata(None, text_in(what, response.body, _NAME, _OTHER_CLOUD))
+
+
+def _oracle() -> Exchanges[Metadata[None]]:
+    what = "request for the machine type"
+    headers = {"authorization": "Bearer Oracle"}
+    response = yield from get_response(Request(what, "metadata", "GET", _ORACLE, headers))
+    shape = decode(what, response.body, dict).get("shape")
+    return Metadata(None, needed_text(what, shape, _NAME, _OTHER_CLOUD))
+
 
 WITH_CREDENTIALS_FILE = tuple(SERVICES)
 """Providers whose API needs a credential that the machine does not have by itself."""

@@ -19,7 +19,7 @@ from disksla.clouds.detection.findings import (
     needed_text,
     text_in,
 )
-from disksla.clouds.detection.google_metadata import access_token, get_metadata
+from disksla.clouds.detection.google import access_token, get_metadata
 from disksla.clouds.http_client import (
     Exchanges,
     authorized,

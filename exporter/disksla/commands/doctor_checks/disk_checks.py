@@ -53,7 +53,7 @@ def monitored_disks(machine: MachineFacts) -> list[Disk]:
 def terms_of_daemon(machine: MachineFacts) -> Mapping[str, str]:
     """Return the terms of the disks that the daemon monitors; none if it does not say."""
     found = machine.daemon.values("disksla_disk_info")
-    return {each.labels["device"]: each.labels.get("terms", "") for each in found}
+    return {each.labels.get("device", ""): each.labels.get("terms", "") for each in found}
 
 
 def detect_command(machine: MachineFacts) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.consumers.group_tree import Group, GroupTree
 from disksla.kernel.consumers.names import consumer_of, pod_names_of
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from disksla.base.operating_system import SourceHealth
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.consumers.attribution import NONE_OPEN, Open, added, attributed
 from disksla.kernel.consumers.consumption import (
     UNATTRIBUTED,

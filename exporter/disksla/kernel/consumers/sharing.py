@@ -17,13 +17,14 @@ import msgspec
 from disksla.base.counts import Counts, total
 from disksla.kernel.consumers.consumption import (
     KERNEL,
+    KINDS,
+    NOTHING,
     OTHER,
     UNATTRIBUTED,
     Consumption,
     OwnLimit,
     WatchedDisk,
 )
-from disksla.kernel.consumers.io_files import KINDS, NOTHING
 
 MOST_NAMED = 16
 """Consumers of a disk in one reading."""

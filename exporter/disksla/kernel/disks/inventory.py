@@ -9,6 +9,7 @@ systemd's rules.d/60-persistent-storage.rules for the meaning of the properties.
 
 import errno
 import os
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,30 +18,73 @@ import pyudev
 
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system import provider_of
-from disksla.base.operating_system.machine import read_dmi
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots, read_dmi
 from disksla.base.units import KIB
-from disksla.kernel.disks.csi_volume import with_csi_volumes
-from disksla.kernel.disks.csi_volume_files import CsiVolumeFiles
-from disksla.kernel.disks.disk import Disk
-from disksla.kernel.disks.multipath import with_paths
-from disksla.kernel.disks.nfs_mounts import nfs_disks
-from disksla.kernel.disks.stacking import with_stacking
-from disksla.kernel.disks.sysfs_attributes import (
-    parse_count,
-    parse_device_number,
-    parse_name,
-    parse_sectors,
-    parse_vpd_serial,
+from disksla.kernel.disks.csi_volume import (
+    MAX_BYTES,
+    CsiVolume,
+    parse_volume_data,
+    with_csi_volumes,
 )
+from disksla.kernel.disks.disk import Disk, nfs_disks
+from disksla.kernel.disks.multipath import with_paths
+from disksla.kernel.disks.stacking import with_stacking
 from disksla.kernel.disks.udev_database import (
     by_id_names,
     decode_property,
     other_links,
+    parse_count,
+    parse_device_number,
+    parse_name,
+    parse_sectors,
     parse_udev_data,
+    parse_vpd_serial,
 )
 from disksla.kernel.disks.volume import READ_FROM_SYSFS, Attributes, volume_of
 from disksla.kernel.procfs import Mount, parse_mountinfo
+
+_ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+"""Errors of a volume that was just unmounted, or of a container without the host's directory."""
+
+
+class CsiVolumeFiles:
+    """Files of one scan."""
+
+    def __init__(self, roots: Roots) -> None:
+        """Read nothing."""
+        self._root = str(roots.rootfs).rstrip("/")
+        self._errors: dict[str, None] = {}
+
+    def read(self, path: str) -> CsiVolume | None:
+        """Return the volume that a file of the host describes; None if there is none."""
+        try:
+            content = _read_regular(f"{self._root}{path}")
+        except OSError as error:
+            if error.errno not in _ABSENT:
+                self._errors[error.strerror or str(error)] = None
+            return None
+        return parse_volume_data(content)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What could not be read; the same messages whatever volumes there are."""
+        return tuple(
+            f"cannot read vol_data.json of kubelet: {error}; handles of CSI volumes are unknown;"
+            " only root may read it, in a container below --path.rootfs"
+            for error in self._errors
+        )
+
+
+def _read_regular(path: str) -> bytes:
+    """Return the beginning of a file; nothing of anything else, on which reading might block."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    descriptor = os.open(path, flags)
+    try:
+        is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return os.read(descriptor, MAX_BYTES + 1) if is_regular else b""
+    finally:
+        os.close(descriptor)
+
 
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EINVAL}
 """Errors of reading the files of a device while it is being removed."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.state_file import read_content
 from disksla.kernel.nfs.identify import (
     Clues,

@@ -18,8 +18,8 @@ from disksla.kernel.performance_events.protocol import (
     End,
     EventsRequest,
     Refusal,
+    Tracepoint,
 )
-from disksla.kernel.performance_events.tracepoints import Tracepoint
 
 ANSWER_S = 30.0
 """How long the helper may take: the start of Python takes 0.4 s of a CPU, which a machine without

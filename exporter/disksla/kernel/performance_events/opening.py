@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from disksla.base.errors import DiskslaError
+from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.perf_events import (
     close_all,
     open_counters,
@@ -19,9 +20,8 @@ from disksla.base.operating_system.perf_events import (
     parse_cpus,
     read_paranoia,
 )
-from disksla.base.operating_system.roots import Roots
-from disksla.kernel.performance_events.protocol import EventsRequest
-from disksla.kernel.performance_events.tracepoints import (
+from disksla.kernel.performance_events.protocol import (
+    EventsRequest,
     Tracepoint,
     filter_of_data_writes,
     filter_of_requests,

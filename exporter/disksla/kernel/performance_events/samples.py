@@ -5,7 +5,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from disksla.base.errors import DiskslaError
-from disksla.kernel.performance_events.tracepoints import COMM_BYTES
+from disksla.kernel.performance_events.protocol import COMM_BYTES
 
 _SAMPLE, _LOST = 9, 2  # linux/perf_event.h
 _HEAD = struct.Struct("=IHH")

@@ -1,9 +1,9 @@
 """Files of procfs, and sysfs `inflight`: read whole, then parsed by pure functions."""
 
-from disksla.kernel.procfs.close_sample import CloseSample
 from disksla.kernel.procfs.diskstats import (
     LINE_HEAD,
     SECTOR_BYTES,
+    CloseSample,
     Counters,
     CounterValues,
     DiskstatsLine,
@@ -15,10 +15,13 @@ from disksla.kernel.procfs.diskstats import (
     unwrap,
 )
 from disksla.kernel.procfs.iowait import HostWait
-from disksla.kernel.procfs.kubelet_mounts import (
+from disksla.kernel.procfs.mountinfo import (
     KubeletMount,
+    Mount,
+    file_system_mounts,
     kubelet_device,
     kubelet_mount,
     names_in_use,
+    parse_mountinfo,
+    unescape,
 )
-from disksla.kernel.procfs.mountinfo import Mount, file_system_mounts, parse_mountinfo, unescape

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import psutil
 
+from disksla.kernel.procfs.files import NotKernelFileError, require_kernel_file
 from disksla.kernel.procfs.iowait import HostWait, parse_pressure_s
-from disksla.kernel.procfs.mountinfo_file import NotKernelFileError, require_kernel_file
 
 
 class HostWaitFiles:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from disksla.measure.advice.prices import PriceList
 from disksla.measure.advice.search import (
     Answer,
     Candidate,
     Needs,
     Outcome,
+    PriceList,
     counts_small_requests_as,
     halving,
     least_of,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks import Disk
 from disksla.kernel.disks.inventory import read_disks
 from disksla.kernel.procfs import Mount, parse_mountinfo

@@ -20,7 +20,7 @@ from pathlib import Path
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.log import fields
 from disksla.kernel.disks import Disk
-from disksla.kernel.procfs.mountinfo_file import mount_of, read_mounts
+from disksla.kernel.procfs.files import mount_of, read_mounts
 from disksla.measure.fio.scratch_file_rules import (
     ScratchFileError,
     ScratchFileReason,

@@ -11,8 +11,8 @@ from typing import get_args
 import msgspec
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.lock import measurement_lock
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
+from disksla.base.operating_system.state_file import measurement_lock
 from disksla.kernel.disks import Disk
 from disksla.kernel.procfs import Mount, parse_mountinfo
 from disksla.measure.fio import FioError, FioJob, ScratchFileError, check_mount, mounts_for_files

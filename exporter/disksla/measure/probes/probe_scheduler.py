@@ -10,7 +10,7 @@ from pathlib import Path
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system import SourceHealth
 from disksla.base.operating_system.log import fields
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.scheduler import JobTimes, Scheduler
 from disksla.kernel.disks import Disk, disk_key
 from disksla.measure.fio.runner import Fio, find_fio

@@ -4,12 +4,16 @@ Times are seconds since 1970. Durations are sums of counted seconds unless they 
 times.
 """
 
+import csv
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
 
+from disksla.base.text import escape_bytes
 from disksla.measure.prometheus import Facts
 from disksla.promise.catalogue import Conditions, Rates
+from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS
 
 HistoryGapReason = Literal["no samples", "daemon restarted", "not sampled"]
 
@@ -268,3 +272,50 @@ class Report(msgspec.Struct, frozen=True):
     totals: PeriodTotals
     """Sums over the disks."""
     disks: tuple[DiskReport, ...]
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet takes a text that starts like this for a formula."""
+_COLUMNS = (
+    *("instance", "device", "serial", "start", "period_s", "assessed_s", "unassessed_s"),
+    *("proven_s", "noncompliant_s", "compliance_ratio", "incidents"),
+    *(f"{verdict}_s" for verdict in VERDICTS),
+    *(f"throttled_{limit}_s" for limit in LIMIT_KINDS),
+    *("throttled_iowait_s", "throttle_wait_s"),
+)
+
+
+def report_csv(report: Report) -> str:
+    """Return the rows with a heading. A ratio is empty where the promise was not tested."""
+    written = _Text()
+    rows = (row for disk in report.disks for row in _rows(disk))
+    csv.writer(written).writerows((_COLUMNS, *rows))
+    return "".join(written)
+
+
+class _Text(list[str]):
+    """What csv writes to."""
+
+    write = list.append
+
+
+def _rows(disk: DiskReport) -> Iterator[Iterable[object]]:
+    name = [_text(disk.labels.get(label, "")) for label in ("instance", "device")]
+    for each in disk.slices:
+        totals = each.totals
+        numbers = (
+            *(totals.period_s, totals.assessed_s, totals.unassessed_s),
+            *(totals.proven_s, totals.noncompliant_s, totals.compliance_ratio, each.incidents),
+            *(totals.verdict_seconds[verdict] for verdict in VERDICTS),
+            *(totals.throttled_seconds.get(limit, 0.0) for limit in LIMIT_KINDS),
+            *(totals.throttled_iowait_s, totals.throttle_wait_s),
+        )
+        yield (*name, _text(disk.serial), each.start, *map(_number, numbers))
+
+
+def _text(text: str) -> str:
+    return escape_bytes(f"'{text}" if text.startswith(_FORMULA) else text)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.9g}"

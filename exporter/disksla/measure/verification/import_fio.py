@@ -162,7 +162,14 @@ def _measurement(version: str, name: str, job: Job) -> Measurement:
     if len(used) == 1 and pattern not in {"rw", "randrw"}:
         bins = add_up((read, write)).bins
         percentiles = percentiles_of(bins) or _percentiles(job.entries, used[0])
-    load = load_of(options, name, result.version, pattern, _request_bytes(read, write), workers)
+    load = load_of(
+        options,
+        name,
+        result.version,
+        pattern=pattern,
+        request_bytes=_request_bytes(read, write),
+        clones=workers,
+    )
     load = msgspec.structs.replace(
         load, read=read, write=write, percentiles=percentiles, is_direct=load.is_direct or False
     )

@@ -1,10 +1,13 @@
 """Judge a verification: compare measurements with requirements, and build the report."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from disksla import VERSION
 from disksla.base.units import format_count
 from disksla.kernel.disks import Disk, disk_key
+from disksla.measure.fio import FioJob
 from disksla.measure.verification.measurement import Measurement
 from disksla.measure.verification.preconditions import Violation
 from disksla.measure.verification.report import (
@@ -17,7 +20,7 @@ from disksla.measure.verification.report import (
     summarize,
 )
 from disksla.measure.verification.suites import Requirement, Suite, SuiteTest
-from disksla.promise.catalogue import Assignment
+from disksla.promise.catalogue import Assignment, Limits
 from disksla.verdict.throttling import Verdict
 
 
@@ -167,3 +170,71 @@ def _level(
     if measured <= requirement.promised * (1 + tolerance_ratio):
         return "base"
     return "burst_then_base" if is_throttled_at_base else "burst"
+
+
+IDLE_CHECK_S = 2.0
+"""For how long the disk is checked for other load before the first test."""
+OVERHEAD_S = 1.0
+"""Time that each test needs beside its runtime, to start and end fio."""
+_NO_WRITES = "writes are tested only with --file DIR or --write-to-raw-device NAME"
+
+
+class SuitePlan(NamedTuple):
+    """Which tests of a suite run, and on which part of which target."""
+
+    suite: Suite
+    target: str
+    """Absolute path of the device, or of a scratch file."""
+    span_bytes: int | None
+    """Length of the region that is used; None for the whole target."""
+    runtime_s: float
+    """Duration of each test."""
+    tolerance_ratio: float
+    with_writes: bool
+    wait_for_base: bool = False
+    """Whether each test begins only after the burst credits are used up."""
+    offset_bytes: int = 0
+    """Start of the region."""
+    is_file: bool = False
+
+    def runs(self, test: SuiteTest) -> bool:
+        """Return whether a test has a requirement and does nothing that is not allowed."""
+        return test.requirement is not None and (self.with_writes or not test.writes)
+
+    def job(self, test: SuiteTest) -> FioJob:
+        """Return the fio job of a test."""
+        return msgspec.structs.replace(
+            test,
+            target=self.target,
+            runtime_s=self.runtime_s,
+            span_bytes=self.span_bytes,
+            offset_bytes=self.offset_bytes,
+        )
+
+    @property
+    def tests(self) -> tuple[SuiteTest, ...]:
+        """The tests that run."""
+        return tuple(test for test in self.suite.tests if self.runs(test))
+
+    @property
+    def estimate_s(self) -> float:
+        """The expected duration, without the time to use up burst credits."""
+        return IDLE_CHECK_S + len(self.tests) * (self.runtime_s + OVERHEAD_S)
+
+    def skipped(self, test: SuiteTest) -> SuiteTestResult:
+        """Return the result of a test that does not run."""
+        return without_measurement(test, "skipped", test.skip_reason or _NO_WRITES)
+
+    def not_run(self, reason: str) -> tuple[SuiteTestResult, ...]:
+        """Return the results of a suite of which no test was started."""
+        return tuple(
+            without_measurement(test, "unmeasured", reason)
+            if self.runs(test)
+            else self.skipped(test)
+            for test in self.suite.tests
+        )
+
+
+def base_estimate_s(limits: Limits) -> float:
+    """Return the time to use up all full buckets, one after another, each at its peak rate."""
+    return sum(bucket.seconds for bucket in limits.buckets)

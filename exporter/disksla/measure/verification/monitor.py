@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Collection, Iterator
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks import Disk, parts_of
 from disksla.kernel.procfs import CounterValues
 from disksla.kernel.procfs.files import DiskstatsFile

@@ -11,18 +11,25 @@ import msgspec
 
 from disksla.base.console import ProgressCallback
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.lock import measurement_lock
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
+from disksla.base.operating_system.state_file import measurement_lock
 from disksla.base.units import KIB, format_duration
 from disksla.kernel.disks import Disk
 from disksla.measure.fio import FioError
 from disksla.measure.fio.raw_device import exclusive_device
 from disksla.measure.fio.runner import Fio, find_fio
 from disksla.measure.fio.scratch_file import remove_leftovers, scratch_file
-from disksla.measure.verification.judge import judge_test, make_report, without_measurement
+from disksla.measure.verification.judge import (
+    IDLE_CHECK_S,
+    OVERHEAD_S,
+    SuitePlan,
+    base_estimate_s,
+    judge_test,
+    make_report,
+    without_measurement,
+)
 from disksla.measure.verification.measurement import measurement_of
 from disksla.measure.verification.monitor import DiskMonitor, monitored
-from disksla.measure.verification.plan import IDLE_CHECK_S, OVERHEAD_S, SuitePlan, base_estimate_s
 from disksla.measure.verification.preconditions import (
     Violation,
     journal_writes,

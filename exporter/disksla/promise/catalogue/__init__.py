@@ -1,12 +1,5 @@
 """What a disk was sold as: catalogue, terms, and the limits for its size."""
 
-from disksla.promise.catalogue.assignment import (
-    TERMS_SOURCES,
-    UNKNOWN_TERMS,
-    Assignment,
-    Caching,
-    TermsSource,
-)
 from disksla.promise.catalogue.cost_model import (
     Additive,
     Charge,
@@ -36,21 +29,28 @@ from disksla.promise.catalogue.derive import (
     provision_bounds,
 )
 from disksla.promise.catalogue.larger_machine import larger_machine, machine_family
-from disksla.promise.catalogue.limiter import Limiter, LimiterKind, LimiterTerms
 from disksla.promise.catalogue.limits import (
     NO_LIMITS,
+    TERMS_SOURCES,
+    UNKNOWN_TERMS,
     USUAL_IOPS_CONDITIONS,
+    Assignment,
     Bucket,
     BudgetKind,
     Budgets,
     Burst,
+    Caching,
     Conditions,
     LatencyKind,
+    Limiter,
+    LimiterKind,
+    LimiterTerms,
     Limits,
     OneUnit,
     PromisedShare,
     Rates,
     Resource,
+    TermsSource,
     build_limits,
     promised_share,
 )

@@ -13,7 +13,7 @@ from disksla.base.units import (
 )
 from disksla.promise.catalogue.cost_model import Metered
 from disksla.promise.catalogue.derive import Shown, bases, bounds_text, derive_limits
-from disksla.promise.catalogue.limiter import Limiter, LimiterTerms
+from disksla.promise.catalogue.limits import Limiter, LimiterTerms
 from disksla.promise.catalogue.machine import GroupRule, PerVcpu
 from disksla.promise.catalogue.options import with_options
 from disksla.promise.catalogue.rules import (

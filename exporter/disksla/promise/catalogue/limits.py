@@ -1,12 +1,22 @@
 """Limits of one disk: rates, burst, latency and the charges that express them."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from disksla.base.schema import Bytes, number, whole_number
-from disksla.base.units import KIB
+from disksla.base.schema import (
+    Bytes,
+    Date,
+    LongText,
+    Seconds,
+    Text,
+    number,
+    pattern,
+    percentage,
+    whole_number,
+)
+from disksla.base.units import KIB, format_duration
 from disksla.promise.catalogue.cost_model import (
     Additive,
     Charge,
@@ -22,7 +32,64 @@ from disksla.promise.catalogue.cost_model import (
     separate_charges,
     shared_charges,
 )
-from disksla.promise.catalogue.limiter import Limiter
+from disksla.promise.disk_entry import Caching
+
+Address = Annotated[str, pattern("an address such as https://example.com/page", r"https?://\S+")]
+LimiterKind = Literal["even", "windows"]
+
+USUAL_EXCESS_RATIO = 0.025
+"""Of 89 published steady rates at a limit, 75 are from 1 % below it to this share above it
+(docs/limiters.md)."""
+
+
+class Limiter(msgspec.Struct, frozen=True):
+    """How the limiter of a disk behaves; the default is one of which nothing is known."""
+
+    kind: LimiterKind | None = None
+    """`even`: its bucket is filled all the time. `windows`: it is filled at the end of each
+    window, until when a disk that has used its share waits. None if that is not known."""
+    window_s: float | None = None
+    bucket_s: float | None = None
+    """What it lets pass at once after a rest, as seconds of its rate; None if not known."""
+    excess_ratio: float = USUAL_EXCESS_RATIO
+    """The most by which a steady rate is above the promise and still that of the limiter, as a
+    share of the promise; more than usual only where more was measured."""
+
+
+class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a behaviour was measured or is stated."""
+
+    title: Text
+    date: Date
+    """Of the measurement, or the day of reading where the source has none."""
+    url: Address | None = None
+
+
+class LimiterTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is known of the limiter of a type; what is absent is not known."""
+
+    kind: LimiterKind | None = None
+    window_s: Seconds | None = msgspec.field(default=None, name="window")
+    bucket_s: Seconds | None = msgspec.field(default=None, name="bucket")
+    excess_ratio: Annotated[float, percentage(0, 10)] | None = msgspec.field(
+        default=None, name="excess"
+    )
+    about: LongText | None = None
+    """What was measured, and what is not known. Required for the rows of the package."""
+    sources: tuple[Measured, ...] = ()
+    """Required for the rows of the package."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if windows have no length, or something else has one."""
+        if (self.kind == "windows") != (self.window_s is not None):
+            raise ValueError("found only one of kind windows and window; expected both")
+
+    @property
+    def limiter(self) -> Limiter:
+        """The limiter of a disk of this type."""
+        excess_ratio = max(self.excess_ratio or 0.0, USUAL_EXCESS_RATIO)
+        return Limiter(self.kind, self.window_s, self.bucket_s, excess_ratio)
+
 
 BudgetKind = Literal["separate", "sum", "time_shared"]
 LatencyKind = Literal["guaranteed", "indicative"]
@@ -265,3 +332,51 @@ def _with_refill(charges: tuple[Charge, ...], burst: Burst | None) -> tuple[Char
         Charge(limit, *(cost_s / factor for cost_s in costs_s))
         for limit, *costs_s in map(msgspec.structs.astuple, charges)
     )
+
+
+TermsSource = Literal["configuration", "file", "api", "metadata", "none"]
+"""Who says what a disk is, the best first."""
+TERMS_SOURCES: tuple[TermsSource, ...] = get_args(TermsSource)
+
+UNKNOWN_TERMS = "unknown"
+"""Terms and provider of a disk of which nothing says what it was sold as."""
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """The terms that apply to a disk, and why."""
+
+    terms: str
+    """Id in the catalogue, `custom` for terms that are written out, `unknown` where nothing
+    says what the disk is. A new type of a provider is as its API spells it."""
+    provider: str
+    reason: str
+    """One sentence for the user: what matched, or that nothing did."""
+    size_bytes: int
+    """Size from which the limits are derived: the kernel's, unless the configuration sets one."""
+    limits: Limits
+    caching: Caching | None = None
+    """None if it is not known."""
+    shares_limits: bool = False
+    """Other monitored disks of this type share the limits, which are those of their total size."""
+    source: TermsSource = "none"
+    origin: str = ""
+    """Who says it, for people: `EC2 API`, or a path; empty for the configuration and none."""
+    as_of_timestamp_s: float | None = None
+    """When it was true, in seconds since 1970; None for the configuration and none."""
+    expiry_timestamp_s: float | None = None
+    """Until when it may be relied on, in seconds since 1970; None if that is not limited."""
+    problem: str | None = None
+    """Why no limits follow from the terms; None if they do, or there are no terms."""
+
+    @property
+    def title(self) -> str:
+        """The terms, for people."""
+        return "unknown type" if self.terms == UNKNOWN_TERMS else self.terms
+
+    def said_by(self, now_s: float) -> str:
+        """Return who said it and how long ago, at a time in seconds since 1970; '' if no file."""
+        if self.as_of_timestamp_s is None:
+            return ""
+        age = format_duration(max(0.0, now_s - self.as_of_timestamp_s))
+        is_stale = self.expiry_timestamp_s is not None and now_s > self.expiry_timestamp_s
+        return f"{self.origin}, {age} ago{' (too old)' if is_stale else ''}"

@@ -16,14 +16,14 @@ import msgspec
 
 from disksla.base.errors import DiskslaError
 from disksla.base.schema import BytesPerSecond, Flag, LongText, Number, Seconds, Text
-from disksla.promise.catalogue.assignment import UNKNOWN_TERMS
 from disksla.promise.catalogue.burst_rules import burst_buckets
 from disksla.promise.catalogue.cost_model import Additive
-from disksla.promise.catalogue.limiter import LimiterTerms
 from disksla.promise.catalogue.limits import (
+    UNKNOWN_TERMS,
     BudgetKind,
     Budgets,
     Burst,
+    LimiterTerms,
     Limits,
     Rates,
     build_limits,

@@ -20,12 +20,13 @@ from disksla.base.schema import (
 )
 from disksla.promise.catalogue.burst_rules import BurstRule, Provision
 from disksla.promise.catalogue.cost_model import Additive, CostModel, PerRequest, Rates
-from disksla.promise.catalogue.limiter import Address, LimiterTerms
 from disksla.promise.catalogue.limits import (
+    Address,
     BudgetKind,
     Budgets,
     Conditions,
     LatencyKind,
+    LimiterTerms,
     PromisedShare,
     Share,
 )

@@ -1,6 +1,6 @@
 """Configuration: settings, and the terms that apply to each disk."""
 
-from disksla.promise.configuration.configuration import Configuration, ConfigurationText
+from disksla.promise.configuration.configuration import Configuration, ConfigurationText, TermsFile
 from disksla.promise.configuration.disk_name import find_disk, in_order, is_below
 from disksla.promise.configuration.found_terms import (
     UnusedEntry,
@@ -40,5 +40,4 @@ from disksla.promise.configuration.settings import (
     Settings,
     detected_directory,
 )
-from disksla.promise.configuration.terms_file import TermsFile
 from disksla.promise.disk_entry import DiskMatch, parse_disk_size

@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 
 from disksla.kernel.disks import Disk
 from disksla.promise.catalogue import TermsSource
+from disksla.promise.configuration.configuration import TermsFile
 from disksla.promise.configuration.match_index import MatchIndex, is_sold
 from disksla.promise.configuration.settings import DiskEntry, Settings
-from disksla.promise.configuration.terms_file import TermsFile
 from disksla.promise.disk_entry import DiskMatch
 
 UnusedReason = Literal["unmatched", "shadowed"]

@@ -10,10 +10,9 @@ import msgspec
 
 from disksla.kernel.disks import CsiVolume, Disk, handle_hash, with_paths, with_volume
 from disksla.promise.catalogue import UNKNOWN_TERMS
-from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.configuration import Configuration, TermsFile
 from disksla.promise.configuration.found_terms import UnusedEntry, find_all
 from disksla.promise.configuration.matching import Assignments, assign_found
-from disksla.promise.configuration.terms_file import TermsFile
 from disksla.promise.terms_file import PersistentVolume
 
 MOST_NAMED = 5

@@ -23,10 +23,10 @@ from disksla.promise.catalogue import (
     derive_limits,
     shared_limits,
 )
+from disksla.promise.configuration.configuration import TermsFile
 from disksla.promise.configuration.custom_terms import custom_limits
 from disksla.promise.configuration.found_terms import FoundTerms, find_all, find_terms
 from disksla.promise.configuration.settings import DiskEntry, Settings
-from disksla.promise.configuration.terms_file import TermsFile
 
 CUSTOM_TERMS = "custom"
 """Terms and provider of a disk whose terms are written out, wherever."""

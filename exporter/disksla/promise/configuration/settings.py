@@ -189,7 +189,7 @@ class ProbeEntry(Strict, frozen=True):
     )
     busy_share: Annotated[float, percentage(1, 100)] = msgspec.field(default=0.8, name="busy")
     """Load above which a disk is not probed. Programs at this load do not notice a probe, which
-    adds at most 1 % (docs/probes.md)."""
+    adds at most 1 % (docs/measure.md)."""
     credits_share: Annotated[float, percentage(0, 100)] = msgspec.field(
         default=0.05, name="credits"
     )

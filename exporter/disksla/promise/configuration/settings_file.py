@@ -24,10 +24,9 @@ from disksla.promise.catalogue.machine_tables import (
     providers_with_machines,
     read_machine,
 )
-from disksla.promise.configuration.configuration import Configuration, ConfigurationText
+from disksla.promise.configuration.configuration import Configuration, ConfigurationText, TermsFile
 from disksla.promise.configuration.matching import machine_type_of, provision_of, require_kind
 from disksla.promise.configuration.settings import CRONTAB, DiskEntry, Settings, detected_directory
-from disksla.promise.configuration.terms_file import TermsFile
 from disksla.promise.disk_entry import CATALOG_ID
 
 DEFAULT_DIRECTORY = Path("/etc/disksla")

@@ -9,14 +9,19 @@ from typing import Literal, NamedTuple
 from disksla.base.errors import DiskslaError
 from disksla.base.schema.yaml_file import Document, parse_document, read_file
 from disksla.promise.catalogue import TermsSource
-from disksla.promise.configuration.configuration import Configuration
+from disksla.promise.configuration.configuration import (
+    Configuration,
+    FileEntry,
+    TermsFile,
+    in_order,
+    used_as,
+)
 from disksla.promise.configuration.settings_file import (
     TermsDirectory,
     read_configuration,
     terms_directories,
     with_terms_files,
 )
-from disksla.promise.configuration.terms_file import FileEntry, TermsFile, in_order, used_as
 from disksla.promise.terms_file import LISTS, TermsFileOf
 
 SUFFIXES = (".json", ".yaml", ".yml")

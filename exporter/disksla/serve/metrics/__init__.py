@@ -4,5 +4,4 @@ A metric is one row in one of the tables `*_metrics.py`.
 """
 
 from disksla.serve.metrics.collector import Reports, SnapshotCollector, make_registry
-from disksla.serve.metrics.self_metrics import BuildInfo
-from disksla.serve.metrics.status_line import status_line
+from disksla.serve.metrics.self_metrics import BuildInfo, status_line

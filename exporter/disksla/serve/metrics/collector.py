@@ -7,8 +7,9 @@ concurrent scrapes do not affect each other.
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
+import msgspec
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric as Family
 from prometheus_client.core import Sample
@@ -19,16 +20,17 @@ from disksla.base.text import label_value
 from disksla.kernel.disks import disk_key
 from disksla.measure.verification import VerificationReport
 from disksla.promise.configuration import Profile
-from disksla.serve.metrics.consumer_metrics import CONSUMER_METRICS
 from disksla.serve.metrics.disk_metrics import DISK_METRICS
-from disksla.serve.metrics.machine_metrics import MACHINE_METRICS
-from disksla.serve.metrics.metric import Metric, Subject
-from disksla.serve.metrics.probe_metrics import PROBE_METRICS
-from disksla.serve.metrics.profiles import PROFILES, rows_of
+from disksla.serve.metrics.machine_metrics import CONSUMER_METRICS, MACHINE_METRICS
+from disksla.serve.metrics.metric import Buckets, Labelled, Metric, Subject, Value
+from disksla.serve.metrics.probe_metrics import PROBE_METRICS, VERIFICATION_METRICS
 from disksla.serve.metrics.provider_metrics import PROVIDER_METRICS
-from disksla.serve.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS, BuildInfo
-from disksla.serve.metrics.terms_metrics import TERMS_METRICS
-from disksla.serve.metrics.verification_metrics import VERIFICATION_METRICS
+from disksla.serve.metrics.self_metrics import (
+    BUILD_METRICS,
+    SAMPLER_METRICS,
+    TERMS_METRICS,
+    BuildInfo,
+)
 from disksla.state.pipeline import (
     DiskSnapshot,
     GroupSnapshot,
@@ -36,6 +38,57 @@ from disksla.state.pipeline import (
     Snapshot,
     TermsSnapshot,
 )
+
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+"""From the fewest series to the most."""
+
+
+def rows_of(metrics: Iterable[Metric[Subject]], profile: Profile) -> tuple[Metric[Subject], ...]:
+    """Return the rows that a profile publishes; their values have no more than it publishes."""
+    rank = PROFILES.index(profile)
+    published = [each for each in metrics if PROFILES.index(each.profile) <= rank]
+    if profile == "full":
+        return tuple(published)
+    return tuple(_reduced(each, each.buckets.get(profile)) for each in published)
+
+
+def _reduced(metric: Metric[Subject], buckets: Buckets | None) -> Metric[Subject]:
+    """Return a row without what only the profile `full` publishes."""
+    value = metric.value
+    if buckets is not None:
+        value, has_sum = _coarser(value, buckets.bounds), buckets.has_sum
+        return msgspec.structs.replace(metric, value=value, has_sum=has_sum)
+    if metric.is_rare or metric.only_in_full:
+        return msgspec.structs.replace(metric, value=_fewer(metric))
+    return metric
+
+
+def _coarser(
+    value: Callable[[Subject], Value], bounds: tuple[float, ...]
+) -> Callable[[Subject], Value]:
+    def coarser(subject: Subject) -> Value:
+        histogram = value(subject)
+        return histogram.with_bounds(bounds) if isinstance(histogram, Histogram) else None
+
+    return coarser
+
+
+def _fewer(metric: Metric[Subject]) -> Callable[[Subject], Value]:
+    def kept(values: Labelled) -> Labelled:
+        return {
+            labels: number
+            for labels, number in values.items()
+            if (number or not metric.is_rare) and metric.only_in_full.isdisjoint(labels)
+        }
+
+    def fewer(subject: Subject) -> Value:
+        value = metric.value(subject)
+        if metric.labels:
+            return kept(value) if isinstance(value, Mapping) else None
+        return value or None if metric.is_rare else value
+
+    return fewer
+
 
 Labels = dict[str, str]
 Reports = Mapping[str, VerificationReport]

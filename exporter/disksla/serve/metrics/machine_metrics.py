@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from disksla.kernel.consumers import ConsumerSums, ConsumerTotals
 from disksla.promise.catalogue import Rates
 from disksla.promise.configuration import Profile
 from disksla.serve.metrics.metric import Buckets, Labelled, Metric, Value, credits_row, keyed
-from disksla.state.pipeline import GroupSnapshot
+from disksla.state.pipeline import DiskSnapshot, GroupSnapshot
 
 
 def _machine_info(group: GroupSnapshot) -> Labelled:
@@ -106,5 +107,43 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         " second, from the estimate; +Inf while they do not decrease. Absent if the machine has no"
         " burst.",
         lambda level: level.exhaustion_s,
+    ),
+)
+
+
+def _by_consumer(
+    series: Callable[[ConsumerTotals], ConsumerSums],
+) -> Callable[[DiskSnapshot], Value]:
+    def value(snapshot: DiskSnapshot) -> Labelled | None:
+        return {(*who,): total for who, total in series(snapshot.consumers).sums.items()} or None
+
+    return value
+
+
+_WATCHED = (
+    "while the disk was watched: throttled or busy, and a minute after. Divide by"
+    " disksla_consumer_watched_seconds_total. consumer is a unit, container or pod (at most five"
+    " of a disk have series), other, kernel (such as journals) or unattributed (groups that ended"
+    " before they were known). program is empty where only the group is known. Absent where"
+    " consumers are not known (docs/consumers.md)."
+)
+
+CONSUMER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
+    Metric(
+        "disksla_consumer_requests_total",
+        f"Requests by consumer, {_WATCHED} By control groups only where few requests are merged.",
+        _by_consumer(lambda consumers: consumers.requests),
+        ("consumer", "program"),
+    ),
+    Metric(
+        "disksla_consumer_bytes_total",
+        f"Bytes read and written by consumer, {_WATCHED}",
+        _by_consumer(lambda consumers: consumers.bytes),
+        ("consumer", "program"),
+    ),
+    Metric(
+        "disksla_consumer_watched_seconds_total",
+        "Seconds in which the consumers of the disk were known. Absent while there were none.",
+        lambda snapshot: snapshot.consumers.watched_s or None,
     ),
 )

@@ -1,6 +1,6 @@
 """Metrics of what the provider counts itself, on disks that have a statistics page.
 
-The page is that of EBS and of instance store on AWS (docs/ebs.md).
+The page is that of EBS and of instance store on AWS (docs/clouds/aws.md).
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def _failures(snapshot: DiskSnapshot) -> Value:
     return None if provider is None else keyed(provider.failures)
 
 
-_ABSENT = "Absent without the page, and while it was not read for 10 s (docs/ebs.md)."
+_ABSENT = "Absent without the page, and while it was not read for 10 s (docs/clouds/aws.md)."
 _LATENCY = (
     "as the provider counted each request since the first reading of the statistics page. A bin of"
     " the page that is not within one bucket counts in that of its upper bound."

@@ -1,12 +1,13 @@
 """Metrics of the sampler and of the daemon itself."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
 
 from disksla.promise.configuration import Profile
 from disksla.serve.metrics.metric import Buckets, Metric, keyed
-from disksla.state.pipeline import SamplerStats
+from disksla.state.pipeline import DiskSnapshot, SamplerStats, Snapshot, TermsSnapshot
 
 
 class BuildInfo(msgspec.Struct, frozen=True):
@@ -101,3 +102,68 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
         profile="lean",
     ),
 )
+
+
+TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
+    Metric(
+        "disksla_terms_last_refresh_timestamp_seconds",
+        "Unix time in seconds at which the terms of a source (file, api, metadata) were true; of"
+        " several files, the oldest.",
+        lambda terms: keyed(terms.as_of_timestamp_s),
+        ("source",),
+    ),
+    Metric(
+        "disksla_terms_expiry_timestamp_seconds",
+        "Unix time in seconds until which the terms of a source may be relied on; of several"
+        " files, the first to expire. Absent if none says it.",
+        lambda terms: keyed(terms.expiry_timestamp_s),
+        ("source",),
+        profile="lean",
+    ),
+    Metric(
+        "disksla_terms_refresh_failures_total",
+        "Terms files that could not be read, invalid entries of others (reason invalid_entry),"
+        " and questions to the provider that failed, by source (file, api, metadata) and reason.",
+        lambda terms: {key: count for key, count in terms.failures.items() if count},
+        ("source", "reason"),
+    ),
+    Metric(
+        "disksla_terms_unused_entries",
+        "Entries of the configuration and of terms files that apply to no disk, by source and"
+        " reason: unmatched (no disk), shadowed (only disks that an earlier entry matches).",
+        lambda terms: dict(Counter((each.source, each.reason) for each in terms.unused)),
+        ("source", "reason"),
+    ),
+)
+
+
+_PROBLEMS = {"throttled": "throttled", "below": "below its promise", "stalled": "stalled"}
+"""Verdicts that are shown, and their text; in the order of `VERDICTS`."""
+
+
+def status_line(snapshot: Snapshot, build_info: BuildInfo) -> str:
+    """Return the number of monitored disks, their problems, and the lowest burst credits."""
+    disks = snapshot.disks
+    parts = [f"{len(disks)} disk{'' if len(disks) == 1 else 's'} monitored"]
+    counts = {verdict: sum(disk.verdict == verdict for disk in disks) for verdict in _PROBLEMS}
+    parts += [f"{count} {_PROBLEMS[verdict]} now" for verdict, count in counts.items() if count]
+    left = [(share, disk.disk.name) for disk in disks for share in _credit_shares(disk)]
+    if left:
+        share, device = min(left)
+        parts.append(f"lowest burst credits: {share:.0%} on {device}")
+    line = ", ".join(parts)
+    unreadable = [source for source, works in snapshot.sampler.collectors.items() if not works]
+    if unreadable:
+        line += f"; cannot read: {', '.join(unreadable)}"
+    if not build_info.reload_successful:
+        line += "; configuration reload failed, previous configuration in effect"
+    return line
+
+
+def _credit_shares(snapshot: DiskSnapshot) -> list[float]:
+    """Return the estimated credits of each bucket as a share of its capacity."""
+    return [
+        level.estimate_credits / level.capacity_credits
+        for level in snapshot.credits
+        if level.capacity_credits
+    ]

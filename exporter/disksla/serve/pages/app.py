@@ -2,9 +2,11 @@
 
 import gzip
 import logging
+import threading
+import time
 from collections.abc import Callable, Hashable
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qs
 
 import msgspec
@@ -25,11 +27,56 @@ from disksla.serve.metrics.render import GZIP_LEVEL, render_metrics
 from disksla.serve.pages.disk_card import DISK_PATH
 from disksla.serve.pages.disk_page import disk_page
 from disksla.serve.pages.page import CONTENT_SECURITY_POLICY, Frame, runbook_page
-from disksla.serve.pages.page_cache import NOT_SHARED, PageCache, Sharing
 from disksla.serve.pages.status_page import status_page
 from disksla.state.pipeline import Snapshot
 from disksla.tell.api import DISKS_PATH, disks_document, disks_query
 from disksla.tell.explanation import HistoryView
+
+Page = TypeVar("Page")
+
+
+class Sharing(NamedTuple):
+    """How long a page is shared after it was rendered."""
+
+    seconds: float = 0.0
+    """0 for not at all."""
+    now_s: Callable[[], float] = time.monotonic
+
+
+NOT_SHARED = Sharing()
+
+
+class _Entry(NamedTuple, Generic[Page]):
+    rendered_s: float
+    page: Page
+
+
+class PageCache(Generic[Page]):
+    """Pages that were just rendered, by key."""
+
+    def __init__(self, sharing: Sharing) -> None:
+        """Begin empty."""
+        self._sharing = sharing
+        self._rendering = threading.Lock()
+        self._entries: dict[Hashable, _Entry[Page]] = {}
+
+    def get(self, key: Hashable, render: Callable[[], Page]) -> Page:
+        """Return the page with this key, from the cache if it is recent enough."""
+        with self._rendering:
+            self._drop_old()
+            if key not in self._entries:
+                page = render()
+                self._entries[key] = _Entry(self._sharing.now_s(), page)
+            return self._entries[key].page
+
+    def _drop_old(self) -> None:
+        now_s = self._sharing.now_s()
+        self._entries = {
+            key: entry
+            for key, entry in self._entries.items()
+            if now_s - entry.rendered_s < self._sharing.seconds
+        }
+
 
 _LOG = logging.getLogger("disksla.web")
 _READ = ("GET", "HEAD")

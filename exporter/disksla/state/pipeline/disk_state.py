@@ -32,9 +32,13 @@ from disksla.state.pipeline.assessment import (
     credits_at_last_sample,
     totals_at_last_sample,
 )
-from disksla.state.pipeline.counted_writes import DataWrites
 from disksla.state.pipeline.mount_sample import MountState
-from disksla.state.pipeline.odd_counters import more_never_done, why_impossible, without_never_done
+from disksla.state.pipeline.odd_counters import (
+    DataWrites,
+    more_never_done,
+    why_impossible,
+    without_never_done,
+)
 from disksla.state.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.state.provider_count import ProviderState
 from disksla.verdict.credits import CreditAccount

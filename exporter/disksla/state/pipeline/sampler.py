@@ -19,7 +19,7 @@ import msgspec
 
 from disksla.base.operating_system import SourceHealth
 from disksla.base.operating_system.log import fields
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.unix_socket import DEFAULT_EVENTS_SOCKET
 from disksla.clouds.ebs_statistics import Failure, Reading
 from disksla.kernel.consumers import ConsumerReading

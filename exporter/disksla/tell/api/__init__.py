@@ -13,8 +13,7 @@ from disksla.tell.api.disks_document import (
     credits_document,
     disks_document,
 )
-from disksla.tell.api.disks_query import disks_query
-from disksla.tell.api.refusals import (
+from disksla.tell.api.disks_query import (
     BAD_REQUEST,
     NOT_FOUND,
     OK,
@@ -22,4 +21,5 @@ from disksla.tell.api.refusals import (
     TOO_MANY,
     UNAUTHORIZED,
     UNAVAILABLE,
+    disks_query,
 )

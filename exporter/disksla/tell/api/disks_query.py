@@ -57,3 +57,15 @@ def target_of(path: str, names: Sequence[str], after: str | None) -> str:
     pairs = [("disk", name) for name in names] + ([] if after is None else [("after", after)])
     query = "&".join(f"{key}={percent_encoded(value)}" for key, value in pairs)
     return f"{path}?{query}" if query else path
+
+
+OK, BAD_REQUEST, UNAUTHORIZED, NOT_FOUND = 200, 400, 401, 404
+TOO_MANY, UNAVAILABLE = 429, 503
+REFUSALS = {
+    BAD_REQUEST: "it requires HTTPS",
+    UNAUTHORIZED: "it requires a password",
+    NOT_FOUND: "there is no such page",
+    TOO_MANY: "too many requests: its rate limit is used up",
+    UNAVAILABLE: "too many scrapes or requests at once",
+}
+"""By the status of the answer."""

@@ -50,44 +50,56 @@ class ConditionText(NamedTuple):
 
 
 SHOWN_TEXT: Mapping[Shown, ShownText] = {
-    "idle": ShownText("idle", "was idle", "no request", "", "▁", "."),
+    "idle": ShownText(
+        words="idle", did="was idle", meaning="no request", colour="", block="▁", letter="."
+    ),
     "unproven": ShownText(
-        "OK",
-        "served the load",
-        "the load asks for less than the limit and is served",
-        "#5e92cc",
-        "▂",
-        "-",
+        words="OK",
+        did="served the load",
+        meaning="the load asks for less than the limit and is served",
+        colour="#5e92cc",
+        block="▂",
+        letter="-",
     ),
     "met": ShownText(
-        "promise kept",
-        "gave what was promised",
-        "the disk gives what was promised, or more",
-        "#3f9c62",
-        "▃",
-        "+",
+        words="promise kept",
+        did="gave what was promised",
+        meaning="the disk gives what was promised, or more",
+        colour="#3f9c62",
+        block="▃",
+        letter="+",
     ),
     "slow": ShownText(
-        "slow",
-        "was slow",
-        "requests took longer than promised, or far longer than usual",
-        "#cf5a9b",
-        "▄",
-        "L",
+        words="slow",
+        did="was slow",
+        meaning="requests took longer than promised, or far longer than usual",
+        colour="#cf5a9b",
+        block="▄",
+        letter="L",
     ),
     "throttled": ShownText(
-        "throttled", "was throttled", "a limiter makes requests wait", "#d07a0e", "▅", "T"
+        words="throttled",
+        did="was throttled",
+        meaning="a limiter makes requests wait",
+        colour="#d07a0e",
+        block="▅",
+        letter="T",
     ),
     "below": ShownText(
-        "less than promised",
-        "gave less than promised",
-        "requests wait, no limit explains it, and the disk gives less than promised",
-        "#d93a36",
-        "▆",
-        "B",
+        words="less than promised",
+        did="gave less than promised",
+        meaning="requests wait, no limit explains it, and the disk gives less than promised",
+        colour="#d93a36",
+        block="▆",
+        letter="B",
     ),
     "stalled": ShownText(
-        "hung", "hung", "requests are in flight and none completes", "#9a63c4", "█", "H"
+        words="hung",
+        did="hung",
+        meaning="requests are in flight and none completes",
+        colour="#9a63c4",
+        block="█",
+        letter="H",
     ),
 }
 CONDITION_TEXT: Mapping[Condition, ConditionText] = {

@@ -8,7 +8,7 @@ from disksla.tell.api import LiveDiskDocument
 from disksla.tell.explanation import CONDITION_TEXT, shown_load
 from disksla.tell.top.line import Line, Span, Style, cells, clean, fit
 from disksla.tell.top.look import Look, strip
-from disksla.tell.top.order import bytes_per_second, most_limited, names_of_use, problem_now
+from disksla.tell.top.view import bytes_per_second, most_limited, names_of_use, problem_now
 
 _WIDE = 100
 """Terminals of this width or wider have separate columns for reads and writes."""

@@ -15,7 +15,7 @@ from disksla.tell.explanation import (
 )
 from disksla.tell.top.line import Line, Span, fit, wrap
 from disksla.tell.top.look import Look, curve, strip
-from disksla.tell.top.order import problem_now
+from disksla.tell.top.view import problem_now
 
 _LABEL = 12
 _VALUE = 12

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from disksla.base.operating_system.roots import Roots
+from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks.hotplug import DiskWatcher
 from disksla.state.history import History
 from disksla.state.pipeline import Snapshot, Tick

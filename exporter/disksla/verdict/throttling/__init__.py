@@ -46,8 +46,6 @@ no sign: a disk that is used to its full has it, too.
 costs.
 """
 
-from disksla.verdict.throttling.ceiling import Ceiling
-from disksla.verdict.throttling.naming import limit_at
 from disksla.verdict.throttling.pauses import LONGEST_WINDOW_S
 from disksla.verdict.throttling.promise import NEARLY, needed_depth
 from disksla.verdict.throttling.second import Second
@@ -57,11 +55,13 @@ from disksla.verdict.throttling.throttle import (
     MACHINE_LIMITS,
     OF_MACHINE,
     UNKNOWN_LIMIT,
+    Ceiling,
     LimitKind,
     MachineWindow,
     SharedWindow,
     Throttle,
     ThrottleLevel,
+    limit_at,
 )
 from disksla.verdict.throttling.verdict import (
     LIMITED_VERDICTS,

@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 from disksla.promise.catalogue import Charge, Limits
 from disksla.verdict.interval import Interval
-from disksla.verdict.throttling.naming import levels
 from disksla.verdict.throttling.observation import BUSY_SHARE, LATE_S, data_s
-from disksla.verdict.throttling.throttle import ThrottleLevel
+from disksla.verdict.throttling.throttle import ThrottleLevel, levels
 
 MEMORY_S = 10
 """No verdict depends on anything older."""

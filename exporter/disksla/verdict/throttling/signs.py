@@ -17,7 +17,6 @@ from disksla.verdict.throttling.bucket import (
     buckets_of,
     limiting_rate,
 )
-from disksla.verdict.throttling.naming import binding_limit, limit_at
 from disksla.verdict.throttling.observation import data_s, is_active
 from disksla.verdict.throttling.pauses import (
     LONGEST_WINDOW_S,
@@ -27,7 +26,13 @@ from disksla.verdict.throttling.pauses import (
     find_clock,
 )
 from disksla.verdict.throttling.second import Second
-from disksla.verdict.throttling.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
+from disksla.verdict.throttling.throttle import (
+    UNKNOWN_LIMIT,
+    SharedWindow,
+    Throttle,
+    binding_limit,
+    limit_at,
+)
 
 Sign = Literal["pauses", "bucket"]
 SIGNS: frozenset[Sign] = frozenset(get_args(Sign))

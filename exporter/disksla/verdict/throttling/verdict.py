@@ -9,13 +9,12 @@ from disksla.kernel.procfs import CloseSample
 from disksla.promise.catalogue import Limits
 from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.throttling.bucket import MEMORY_S
-from disksla.verdict.throttling.ceiling import Ceiling
 from disksla.verdict.throttling.observation import BUSY_SHARE, Observation, observe
 from disksla.verdict.throttling.pauses import LONGEST_WINDOW_S
 from disksla.verdict.throttling.promise import is_below_promise, is_limited_below, tested_promise
 from disksla.verdict.throttling.second import Second, second_of
 from disksla.verdict.throttling.signs import SIGNS, FoundLimiter, Sign, find, is_as_when_looked_at
-from disksla.verdict.throttling.throttle import UNKNOWN_LIMIT, MachineWindow, Throttle
+from disksla.verdict.throttling.throttle import UNKNOWN_LIMIT, Ceiling, MachineWindow, Throttle
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

@@ -64,9 +64,9 @@ fmt: .venv/check.stamp ## format the code and fix what ruff can fix
 	.venv/bin/ruff check --fix
 	.venv/bin/ruff format
 
-docs: .venv/run.stamp ## regenerate docs/metrics.md, docs/catalog.md and the runbook of the daemon
+docs: .venv/run.stamp ## regenerate docs/metrics.md, docs/catalog and the runbook of the daemon
 	.venv/bin/python packaging/metrics_page.py
-	.venv/bin/python packaging/catalog_page.py > docs/catalog.md
+	.venv/bin/python packaging/catalog_page.py
 	.venv/bin/python packaging/runbook.py > exporter/disksla/serve/pages/runbook.html
 
 mixin: .venv/check.stamp ## render grafana/out from the jsonnet beside it

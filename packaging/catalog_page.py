@@ -1,93 +1,94 @@
-"""Print docs/catalog.md, from the catalogue: `make docs`."""
+"""Write docs/catalog.md and the pages below docs/catalog/, from the catalogue: `make docs`."""
 
-import sys
+import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import singledispatch
-from typing import assert_never
+from pathlib import Path
 
-from disksla.base.units import format_count, format_duration, format_listed_bandwidth, format_size
-from disksla.promise.catalogue.burst_rules import BurstRule, BurstSeconds, TokenBuckets, UnitBoost
+from catalog_text import budget_text, facts
+from disksla.base.units import format_duration
 from disksla.promise.catalogue.catalog import load_catalog
-from disksla.promise.catalogue.cost_model import Additive, Chunks, CostModel, Metered, PerRequest
-from disksla.promise.catalogue.derivation import (
-    BUDGETS,
-    client_text,
-    group_rates,
-    latency_text,
-    limiter_text,
-    metered_text,
-    percent_text,
-    shared_text,
-    unit_text,
-)
-from disksla.promise.catalogue.derive import Shown, range_text
-from disksla.promise.catalogue.limits import Budgets
+from disksla.promise.catalogue.derivation import group_rates
 from disksla.promise.catalogue.machine import GroupRule, MachineRules
 from disksla.promise.catalogue.machine_tables import load_machine_rules, read_table
-from disksla.promise.catalogue.rules import (
-    AllocationUnits,
-    BySize,
-    Clamp,
-    FromBandwidth,
-    FromBaseline,
-    FromIops,
-    Greatest,
-    Least,
-    Multiple,
-    Provisioned,
-    Sum,
-    Tiers,
-)
-from disksla.promise.catalogue.terms import (
-    Changes,
-    LatencyTerms,
-    Option,
-    OptionOfValue,
-    RowSource,
-    Terms,
-)
+from disksla.promise.catalogue.terms import RowSource, Terms
 
 _INTRODUCTION = """\
 # Catalogue
 
 Generated from the catalogue by `make docs`; do not edit.
 
-What each type of disk and of network file storage is promised, as a law of its size. `disksla
-limits TYPE SIZE` prints the limits of one, with the arithmetic. The limits of a file storage are
-shared by all its clients ([file-storages.md](file-storages.md)). A type has its id and the names
-that the API of the provider has for it: `azure.Premium_LRS` is `azure.premium-ssd`. Rates are per
-second.
+What each type of disk and of network file storage is promised, as a law of its size, and the
+limits of machines: a page for each provider. `disksla limits aws.gp3 1TiB --machine m5.large`
+prints the limits of one disk with the arithmetic, those of the machine, and which are lower. The
+limits of a file storage are shared by all its clients ([file-storages.md](file-storages.md)).
 
-A machine has limits over its disks as well. They are in the section *Machines* of a provider,
-where they are known. `disksla limits aws.gp3 1TiB --machine m5.large` prints them from the table
-of the provider, beside those of the disk, and which of both is lower.
+| provider | types |
+|---|---|
+"""
+
+_WORDS = """
+A type has its id and the names that the API of the provider has for it: `azure.Premium_LRS` is
+`azure.premium-ssd`. Rates are per second. What a page says of all types applies to each type that
+does not say otherwise; *-* is nothing stated.
 
 The confidence is *high* where the provider's own text was read in full, *medium* where it was read
 through a copy or a program or has probably changed since, and *low* where only others state it. A
 date is that of the source, or of the day on which it was read. Provisioned values count as they
-are, even beyond the bounds below: providers raise them.
+are, even beyond the bounds: providers raise them.
 """
 
+_SHARED = {
+    "confidence",
+    "shared",
+    "budget",
+    "I/O",
+    "latency",
+    "limiter",
+    "promised for",
+    "IOPS apply to",
+    "bandwidth applies to",
+}
+"""What is said once of all types, if it is so for more than half of them."""
 
-def reference(rows: Iterable[Terms]) -> str:
-    """Return the text of docs/catalog.md, with the machines in the files of the package."""
+_CATALOGUE = "../../exporter/disksla/promise/catalogue"
+_FOLDER = "catalog"
+"""Where the pages of providers are, beside the index."""
+
+
+def pages(rows: Iterable[Terms]) -> dict[str, str]:
+    """Return the text of the index and of each page, by its path below docs/."""
     by_provider: dict[str, list[Terms]] = {}
     for row in rows:
         if row.budget is not None or row.is_file_storage:
-            by_provider.setdefault(row.provider_name, []).append(row)
-    return _INTRODUCTION + "".join(
-        _provider(name, by_provider[name]) + _machines(name, by_provider[name][0].provider)
-        for name in sorted(by_provider, key=str.casefold)
-    )
+            by_provider.setdefault(row.provider, []).append(row)
+    index = ""
+    found: dict[str, str] = {}
+    for provider, its in sorted(by_provider.items()):
+        path = f"{_FOLDER}/{provider}.md"
+        found[path] = _provider(its) + _machines(_name(its), provider)
+        index += f"| [{_name(its)}]({path}) | {', '.join(map(_short, its))} |\n"
+    return {"catalog.md": _INTRODUCTION + index + _WORDS, **found}
 
 
-def _provider(name: str, rows: list[Terms]) -> str:
+def _short(row: Terms) -> str:
+    return row.id.removeprefix(f"{row.provider}.")
+
+
+def _provider(rows: list[Terms]) -> str:
     sources = dict.fromkeys(source for row in rows for source in row.sources)
-    lines = [f"\n## {name}\n"]
-    for row in rows:
-        lines += [f"### {row.id}\n", *_row(row), ""]
-    lines += source_lines(sources)
+    lines = [f"# {_name(rows)}\n", "[What the words mean](../catalog.md).\n"]
+    for title, kind in (("Disks", False), ("File storages", True)):
+        if some := [row for row in rows if row.is_file_storage is kind]:
+            lines += [f"## {title}\n", *_types(some)]
+    lines.append("## Sources\n")
+    lines += source_lines(sources, f"providers/{rows[0].provider}.yaml")
     return "\n".join(lines) + "\n"
+
+
+def _name(rows: list[Terms]) -> str:
+    """Return the name of a provider; some of its rows may have that of a product behind it."""
+    return min((row.provider_name for row in rows), key=len)
 
 
 def _machines(name: str, provider: str) -> str:
@@ -95,300 +96,58 @@ def _machines(name: str, provider: str) -> str:
     return "" if rules is None else machine_section(name, rules, read_table(rules))
 
 
-def _row(row: Terms) -> Iterator[str]:
-    names = ", ".join(f"`{name}`" for name in row.names if name != row.id)
-    yield f"{row.title}.{f' Also {names}.' if names else ''} Confidence: {row.confidence}.\n"
-    yield "| | |"
-    yield "|---|---|"
-    for what, text in _facts(row):
-        yield f"| {what} | {text} |"
-    if row.not_known:
-        yield f"\nNot known: {' '.join(row.not_known.split())}"
-
-
-def _facts(row: Terms) -> Iterator[tuple[str, str]]:
-    if row.sizes.least_bytes or row.sizes.most_bytes:
-        yield "sizes", range_text(row.sizes.least_bytes, row.sizes.most_bytes, format_size)
-    if row.scope == "machine":
-        yield "for", "all such disks of a machine together, by their total size"
-    yield from _shared(row)
-    yield from _rates(row)
-    if row.budget is not None:
-        yield "budget", budget_text(row.budget)
-    if not isinstance(row.cost, PerRequest):
-        yield "I/O", _cost(row.cost)
-    if row.burst is not None:
-        yield "burst", _burst(row.burst)
-    yield from _options(row)
-    yield from _conditions(row)
-
-
-def _shared(row: Terms) -> Iterator[tuple[str, str]]:
-    """Yield what file storages have beside disks."""
-    if row.shared_by is not None:
-        yield "shared", shared_text(row.shared_by)
-    if row.client is not None:
-        yield "one client", client_text(row.client)
-    if row.allocation_unit_bytes is not None:
-        yield "allocation unit", format_size(row.allocation_unit_bytes)
-    if row.budget is None:
-        yield "limits", "the provider publishes none"
-
-
-def _conditions(row: Terms) -> Iterator[tuple[str, str]]:
-    """Yield what is promised besides rates, and for which requests."""
-    if row.latency is not None:
-        yield "latency", _latency(row.latency)
-    if row.limiter is not None:
-        yield "limiter", limiter_text(row.limiter, row.limiter.excess_ratio)
-    if row.promised_time_share is not None:
-        yield "promised for", f"{percent_text(row.promised_time_share)} of the time"
-    for what, conditions in (
-        ("IOPS apply to", row.iops_conditions),
-        ("bandwidth applies to", row.bandwidth_conditions),
-    ):
-        if conditions is not None:
-            depth = f", {conditions.queue_depth} in flight" if conditions.queue_depth else ""
-            yield what, f"requests of {format_size(conditions.request_bytes)}{depth}"
-
-
-def _rates(row: Terms | Changes) -> Iterator[tuple[str, str]]:
-    for what, read, write, shown in (
-        ("IOPS", row.read_iops, row.write_iops, format_count),
-        ("bandwidth", row.read_bandwidth, row.write_bandwidth, format_listed_bandwidth),
-    ):
-        if read is not None and read == write:
-            yield what, _law(read, shown)
-            continue
-        for direction, rule in (("read", read), ("write", write)):
-            if rule is not None:
-                yield f"{direction} {what}", _law(rule, shown)
-
-
-@singledispatch
-def _law(rule: object, _shown: Shown) -> str:
-    """Return a rule in words."""
-    raise NotImplementedError(rule)
-
-
-@_law.register
-def _(rule: Clamp, shown: Shown) -> str:  # type: ignore[type-arg]
-    parts = [shown(rule.base)] if rule.base else []
-    parts += [f"{shown(rule.slope)} per {unit_text(rule.unit_bytes)}"] if rule.slope else []
-    if not parts:
-        return shown(rule.minimum or 0.0)
-    up = f", rounded up to {shown(rule.round_to)}" if rule.round_up and rule.round_to else ""
-    return " + ".join(parts) + up + _bounds(rule.minimum, rule.maximum, shown)
-
-
-@_law.register
-def _(rule: AllocationUnits, shown: Shown) -> str:  # type: ignore[type-arg]
-    most = _bounds(None, rule.maximum, shown)
-    return f"{shown(rule.per_unit)} for each {format_size(rule.unit_bytes)}{most}"
-
-
-@_law.register
-def _(rule: Tiers, shown: Shown) -> str:  # type: ignore[type-arg]
-    return "; ".join(
-        f"{shown(step.rate)} to {format_size(step.up_to_bytes)}" for step in rule.steps
-    )
-
-
-@_law.register
-def _(rule: BySize, shown: Shown) -> str:  # type: ignore[type-arg]
-    return "; ".join(
-        f"{_law(step.rate, shown)} from {format_size(step.from_bytes)}" for step in rule.steps
-    )
-
-
-@_law.register
-def _(rule: Multiple, shown: Shown) -> str:  # type: ignore[type-arg]
-    bounds = _bounds(rule.minimum, rule.maximum, shown)
-    law = _law(rule.of, shown)
-    return (law if rule.factor == 1 else f"{rule.factor:g} x ({law})") + bounds
-
-
-@_law.register
-def _(rule: FromBaseline, shown: Shown) -> str:  # type: ignore[type-arg]
-    bounds = _bounds(rule.minimum, rule.maximum, shown)
-    return (
-        f"{rule.factor:g} x the baseline{bounds}" if rule.factor != 1 else f"the baseline{bounds}"
-    )
-
-
-@_law.register
-def _(rule: FromIops, shown: Shown) -> str:
-    what = "bought IOPS" if rule.of_provisioned else "IOPS"
-    line = f"{what} x {format_size(rule.bytes_per_io)}"
-    return line + _bounds(rule.minimum, rule.maximum, shown)
-
-
-@_law.register
-def _(rule: FromBandwidth, shown: Shown) -> str:
-    what = "bought bandwidth" if rule.of_provisioned else "bandwidth"
-    return f"{what} / {format_size(rule.bytes_per_io)}" + _bounds(None, rule.maximum, shown)
-
-
-@_law.register
-def _(rule: Provisioned, shown: Shown) -> str:  # type: ignore[type-arg]
-    line = "provisioned"
-    if rule.minimum is not None:
-        line += f", at least {_law(rule.minimum, shown)}"
-    if rule.maximum is not None:
-        line += f", at most {_law(rule.maximum, shown)}"
-    if rule.default is not None:
-        line += f"; {_law(rule.default, shown)} if none is chosen"
-    return line
-
-
-@_law.register(int)
-@_law.register(float)
-def _(rule: float, shown: Shown) -> str:
-    return shown(rule)
-
-
-@_law.register
-def _(rule: Greatest, shown: Shown) -> str:  # type: ignore[type-arg]
-    return "the greatest of: " + "; ".join(_law(each, shown) for each in rule.of)
-
-
-@_law.register
-def _(rule: Least, shown: Shown) -> str:  # type: ignore[type-arg]
-    return "the least of: " + "; ".join(_law(each, shown) for each in rule.of)
-
-
-@_law.register
-def _(rule: Sum, shown: Shown) -> str:  # type: ignore[type-arg]
-    return " plus ".join(f"({_law(each, shown)})" for each in rule.of)
-
-
-def _bounds(minimum: float | None, maximum: float | None, shown: Shown) -> str:
-    if minimum is None and maximum is None:
-        return ""
-    return f", {range_text(minimum, maximum, shown)}"
-
-
-def _cost(cost: CostModel) -> str:
-    match cost:
-        case Chunks():
-            return f"a request is one I/O for each {format_size(cost.chunk_bytes)}"
-        case Additive():
-            return "a request costs a fixed time and a time for each byte"
-        case Metered():
-            return f"bandwidth is metered: {metered_text(cost)}"
-        case PerRequest():
-            return "a request of any size"
-        case _:
-            assert_never(cost)
-
-
-def _burst(rule: BurstRule) -> str:
-    if isinstance(rule, UnitBoost):
-        size = format_size(rule.level_units * rule.unit_bytes)
-        return (
-            f"the rates of a disk of {size}, for {format_duration(rule.boost_s)} in each"
-            f" {format_duration(rule.refill_s)}"
-        )
-    limit = "" if rule.up_to_bytes is None else f"up to {format_size(rule.up_to_bytes)}: "
-    limit += "if the size gives more than was bought: " if rule.above_provisioned else ""
-    rates = "; ".join(
-        f"{what} {_law(law, shown)}"
-        for what, law, shown in (
-            ("IOPS", rule.read_iops or rule.write_iops, format_count),
-            ("bandwidth", rule.read_bandwidth or rule.write_bandwidth, format_listed_bandwidth),
-        )
-        if law is not None
-    )
-    if not isinstance(rule, TokenBuckets):
-        for_long = "at any time" if rule.length == "unlimited" else "for an unpublished time"
-        return f"{limit}{rates}, {for_long}"
-    return f"{limit}{rates}, while credits last: " + "; ".join(map(_bucket, rule.buckets))
-
-
-def _bucket(bucket: object) -> str:
-    capacity, resource = bucket.capacity, bucket.resource  # type: ignore[attr-defined]
-    unit = {"iops": " I/Os", "bytes": "", "service_seconds": " s of baseline service"}[resource]
-    if isinstance(capacity, BurstSeconds):
-        name = {"iops": "I/Os", "bytes": "bytes"}.get(resource, "service")
-        return f"{name} for {format_duration(capacity.seconds)} at the burst rate"
-    return _law(capacity, format_size if resource == "bytes" else format_count) + unit
-
-
-def _options(row: Terms) -> Iterator[tuple[str, str]]:
-    """Yield the options of a row, and those that one of their values has."""
-    for name, option in row.options.items():
-        yield f"option `{name}`", _option(option)
-        for word, value in option.values.items():
-            for inner, option_of_value in value.options.items():
-                yield f"option `{inner}` with `{name}={word}`", _option(option_of_value)
-
-
-def _option(option: Option | OptionOfValue) -> str:
-    """Return an option and its values; those that change the same are named together."""
-    names: dict[str, list[str]] = {}
-    for name, value in option.values.items():
-        names.setdefault(", ".join(_changes(value)) or "no change", []).append(f"`{name}`")
-    values = "; ".join(f"{', '.join(equal)}: {text}" for text, equal in names.items())
-    return f"{option.about.rstrip('.')} (`{option.default}` if none is chosen). {values}"
-
-
-def _changes(value: Changes) -> Iterator[str]:
-    if value.least_size_bytes is not None:
-        yield f"from {format_size(value.least_size_bytes)}"
-    if value.as_size_bytes is not None:
-        yield f"as {format_size(value.as_size_bytes)}"
-    for what, law in _rates(value):
-        yield f"{what} {law}"
-    if value.burst is not None:
-        yield f"burst {_burst(value.burst)}"
-    if value.latency is not None:
-        yield f"latency {_latency(value.latency)}"
-    yield from _other_changes(value)
-
-
-def _other_changes(value: Changes) -> Iterator[str]:
-    """Yield what an option changes besides sizes, rates, burst and latency."""
-    if value.budget is not None:
-        yield budget_text(value.budget)
-    if value.shared_by is not None:
-        yield f"shared by {value.shared_by}"
-    if value.client is not None:
-        yield f"one client {client_text(value.client)}"
-    if value.without:
-        yield f"without {', '.join(value.without)}"
-
-
-def _latency(latency: LatencyTerms) -> str:
-    return latency_text(latency.kind, latency.seconds, latency.write_seconds, latency.time_share)
+def _types(rows: list[Terms]) -> Iterator[str]:
+    """Yield the lines of these types: first what most of them share."""
+    described = [dict(facts(row)) for row in rows]
+    counts = Counter(fact for each in described for fact in each.items() if fact[0] in _SHARED)
+    shared = {what: text for (what, text), times in counts.items() if 2 * times > len(rows) > 1}
+    if shared:
+        yield from ("| all types, but for what one says | |", "|---|---|")
+        yield from (f"| {what} | {text} |" for what, text in shared.items())
+        yield ""
+    for row, each in zip(rows, described, strict=True):
+        own = {what: text for what, text in each.items() if shared.get(what) != text}
+        own |= {what: "-" for what in shared if what not in each}
+        names = ", ".join(f"`{name}`" for name in row.names if name != row.id)
+        yield f"### {row.id}\n"
+        yield f"{row.title}.{f' Also {names}.' if names else ''}\n"
+        if own:
+            yield from ("| | |", "|---|---|")
+            yield from (f"| {what} | {text} |" for what, text in own.items())
+            yield ""
+    unknown: dict[str, list[str]] = {}
+    for row in rows:
+        if row.not_known:
+            unknown.setdefault(" ".join(row.not_known.split()), []).append(_short(row))
+    if unknown:
+        yield "### Not known\n"
+        yield from ("| of | not known |", "|---|---|")
+        yield from (f"| {', '.join(ids)} | {text} |" for text, ids in unknown.items())
+        yield ""
 
 
 def machine_section(name: str, rules: MachineRules, table: str) -> str:
     """Return the section on the machines of a provider of this name, with its table."""
     lines = [
-        f"\n### Machines of {name}\n",
+        f"\n## Machines of {name}\n",
         f"{rules.title}: {_size(rules, table)}. Confidence: {rules.confidence}.\n",
         "| limit over | |",
         "|---|---|",
     ]
     lines += [f"| {group.title} | {'; '.join(_group(group))} |" for group in rules.groups]
-    lines += [f"\nNot known: {' '.join(rules.not_known.split())}\n", *source_lines(rules.sources)]
+    lines += [
+        f"\nNot known: {' '.join(rules.not_known.split())}\n",
+        *source_lines(rules.sources, f"machines/{rules.provider}.yaml"),
+    ]
     return "\n".join(lines) + "\n"
 
 
-def source_lines(sources: Iterable[RowSource]) -> Iterator[str]:
-    """Yield the lines of a list of sources."""
-    yield "Sources:\n"
+def source_lines(sources: Iterable[RowSource], file: str) -> Iterator[str]:
+    """Yield the lines of a list of sources; this file of the catalogue has the notes on them."""
+    yield f"[{file}]({_CATALOGUE}/{file}) has what was read at each of these sources:\n"
     for source in sources:
         revision = f", {source.revision}" if source.revision else ""
-        note = f". {' '.join(source.note.split())}" if source.note else ""
-        yield f"- <{source.url}>, {source.date}{revision}{note}"
-
-
-def budget_text(budget: str | Budgets) -> str:
-    """Return a budget in words."""
-    if isinstance(budget, Budgets):
-        return f"IOPS: {BUDGETS[budget.iops]}; bandwidth: {BUDGETS[budget.bandwidth]}"
-    return BUDGETS[budget]
+        yield f"- <{source.url}>, {source.date}{revision}"
 
 
 def _size(rules: MachineRules, table: str) -> str:
@@ -414,5 +173,14 @@ def _group(group: GroupRule) -> Iterator[str]:
         yield "only for machines for which the provider states it"
 
 
+def main() -> None:
+    """Write the pages, and remove those of providers that are gone."""
+    docs = Path(__file__).parent.parent / "docs"
+    shutil.rmtree(docs / _FOLDER, ignore_errors=True)
+    (docs / _FOLDER).mkdir()
+    for path, text in pages(load_catalog().rows).items():
+        (docs / path).write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(reference(load_catalog().rows))
+    main()

@@ -385,7 +385,7 @@ def test_least_rates_are_the_least_of_each_without_the_cache() -> None:
 def test_section_of_the_reference(provider: str) -> None:
     rules = rules_of(provider)
     section = machine_section("Acme", rules, read_table(rules))
-    assert "### Machines of Acme" in section
+    assert "## Machines of Acme" in section
     assert len(re.findall(r"^\| [a-z]", section, re.MULTILINE)) == len(rules.groups) + 1
     assert all(source.url in section for source in rules.sources)
 

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.promise.catalogue import NO_LIMITS, SharedLimits
+from disksla.base.units import GIB
+from disksla.promise.catalogue import NO_LIMITS, Provision, SharedLimits, derive_limits
+from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.catalogue.limits import Assignment, Conditions, LatencyKind
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms, custom_limits
 from disksla.state.history.history import history_of
@@ -242,6 +244,15 @@ def test_a_limiter_was_seen_where_fewer_are_in_flight_than_the_promise_needs() -
         terms = msgspec.structs.replace(usual, limits=limits)
         [sentence] = explain(Summary(10.0, {"below": part}, {}), terms)
         assert sentence.startswith(f"For 9 of the last 10 s the disk {gave} than promised:")
+
+
+def test_allocation_units_are_named_where_a_disk_gives_less() -> None:
+    """A load on two units of Yandex's is above what one may have, and below the promise."""
+    part = SummaryPart(9.0, 100.0, 409_600.0, 8.0, 0.01)
+    disk = derive_limits(load_catalog()["yandex.network-ssd"], 96 * GIB, Provision())
+    summary = Summary(10.0, {"below": part}, {})
+    [sentence] = explain(summary, msgspec.structs.replace(assignment(), limits=disk))
+    assert "Each allocation unit of 32 GiB has its own limit, so a load" in sentence
 
 
 def test_each_rate_of_an_unknown_limit_has_a_sentence() -> None:

@@ -8,6 +8,7 @@ from disksla.base.units import (
     format_count,
     format_duration,
     format_listed_bandwidth,
+    format_size,
 )
 from disksla.promise.catalogue import Assignment, Limits, Rates, SharedLimits
 from disksla.state.history import Slot
@@ -154,10 +155,18 @@ def _below(how_long: str, part: SummaryPart, limits: Limits) -> str:
     # With fewer in flight than a promise needs, a limiter was seen.
     is_deep = depth is not None and number >= NEARLY * depth
     gave = "gave less" if is_deep else "was limited to less"
+    unit = limits.one_unit
+    # A load on a part of such a disk may use a few of its units only.
+    of_units = (
+        f" Each allocation unit of {format_size(unit.size_bytes)} has its own limit, so a load that"
+        " does not use all units gets less."
+        if unit is not None
+        else ""
+    )
     return (
         f"{how_long} the disk {gave} than promised: {_rates(part)}, with"
         f" {format_count(number)} {requests} in flight; the promise is"
-        f" {describe_rates(limits.rates)}."
+        f" {describe_rates(limits.rates)}.{of_units}"
     )
 
 

@@ -158,8 +158,8 @@ def _below(how_long: str, part: SummaryPart, limits: Limits) -> str:
     unit = limits.one_unit
     # A load on a part of such a disk may use a few of its units only.
     of_units = (
-        f" Each allocation unit of {format_size(unit.size_bytes)} has its own limit, so a load that"
-        " does not use all units gets less."
+        f" Each allocation unit of {format_size(unit.size_bytes)} has its own limit, so a load"
+        " that does not use all units gets less."
         if unit is not None
         else ""
     )

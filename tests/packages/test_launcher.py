@@ -1,6 +1,5 @@
 """The installed command: it ignores PYTHON* variables, user packages and the directory."""
 
-import importlib
 import os
 import re
 import shutil
@@ -8,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -29,9 +29,9 @@ FAIL = "raise SystemExit('imported from the wrong directory')\n"
 def launch(tmp_path: Path) -> list[str]:
     """Return the command, with copied libraries and this interpreter instead of Debian's."""
     shutil.copytree(ROOT / "exporter" / "disksla", tmp_path / "lib" / "disksla")
-    for library in ("msgspec", "psutil"):
-        [directory] = importlib.import_module(library).__path__
-        (tmp_path / "lib" / library).symlink_to(directory)
+    for library in Path(msgspec.__file__).parent.parent.iterdir():
+        if "disksla" not in library.name:
+            (tmp_path / "lib" / library.name).symlink_to(library)
     (tmp_path / "lib" / "disksla" / "commands" / "cli.py").write_text(PRINT_ARGUMENTS)
     text = LAUNCHER.read_text()
     assert text.count(LIBRARIES) == 1

@@ -32,6 +32,8 @@ class Emulator:
         self.has_cursor = True
         self.before = ""
         """What was written outside of the alternate screen."""
+        self.height = 1000
+        """Rows below it are not shown: they were written before a change of the size was seen."""
         self._row = 1
         self._pending = ""
 
@@ -84,7 +86,7 @@ class Emulator:
 
     def lines(self) -> list[str]:
         """Return the rows without colours."""
-        last = max(self.rows, default=0)
+        last = min(self.height, max(self.rows, default=0))
         return [_SEQUENCE.sub("", self.rows.get(row, "")) for row in range(1, last + 1)]
 
 
@@ -104,6 +106,7 @@ class TerminalProgram:
     def resize(self, columns: int, rows: int) -> None:
         """Change the size of the terminal; the kernel signals SIGWINCH."""
         fcntl.ioctl(self.controller, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.screen.height = rows
 
     def settings(self) -> list[object]:
         """Return the modes of the terminal: echo, line by line, ..."""

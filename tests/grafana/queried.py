@@ -1,17 +1,16 @@
 """Pages that are scraped, rules that are evaluated at once, and results of dashboards."""
 
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import yaml
 
 from grafana.dashboard_lint import Target, filled_in
 from render import OUT
-from support.monitoring_stack import Prometheus
+from support.monitoring_stack import Prometheus, answering
 
 
 def fast_rules(file: str = "prometheus_rules.yaml") -> str:
@@ -54,12 +53,5 @@ def served(pages: Mapping[int, str]) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(Handler) as address:
+        yield address

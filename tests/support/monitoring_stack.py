@@ -181,6 +181,20 @@ class Pager:
 
 
 @contextmanager
+def answering(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Answer requests on loopback; yield the address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
 def pager() -> Iterator[Pager]:
     """Run a webhook, and yield its messages."""
     messages: list[dict[str, Any]] = []
@@ -195,12 +209,5 @@ def pager() -> Iterator[Pager]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield Pager(f"127.0.0.1:{server.server_port}", messages)
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(Receiver) as address:
+        yield Pager(address, messages)

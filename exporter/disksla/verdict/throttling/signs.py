@@ -87,9 +87,12 @@ def _paused(
     last = seconds[-1]
     ended = [pause for second in seconds for pause in second.pauses if not pause.is_open]
     clock = find_clock(ended)
-    if clock is None or _is_of_program(ended, seconds):
+    if clock is None:
         return None
-    full = admitted(_steps(seconds), ended, clock)
+    steps = _steps(seconds)
+    if _is_of_program(ended, steps):
+        return None
+    full = admitted(steps, ended, clock)
     if last.is_close or not _is_looked_at(seconds):
         spans = list(_throttled_spans(seconds[-2:], clock))
         throttled_s = tuple(
@@ -128,7 +131,7 @@ def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> b
     return full.requests < FEW_REQUESTS and (is_one_each or is_queue)
 
 
-def _is_of_program(pauses: Sequence[Pause], seconds: Sequence[Second]) -> bool:
+def _is_of_program(pauses: Sequence[Pause], steps: Sequence[Interval]) -> bool:
     """Return whether the clock may be that of a program: it makes requests at the ends of pauses.
 
     Then a slow request was in flight, and the program made others, which the disk served at once.
@@ -136,7 +139,7 @@ def _is_of_program(pauses: Sequence[Pause], seconds: Sequence[Second]) -> bool:
     lasting = [pause for pause in pauses if pause.steps > 1]
     risen_s = [
         step.end_s - step.seconds / 2
-        for step in _steps(seconds)
+        for step in steps
         if step.is_pause and step.inflight > step.inflight_before
     ]
     first_at = [  # 0 at the begin of a pause, 1 at its end

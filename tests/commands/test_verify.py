@@ -9,8 +9,8 @@ import pytest
 
 from disksla.base.errors import DiskslaError
 from disksla.base.units import GIB
-from disksla.commands._exclusive import write_report
 from disksla.commands.cli import main
+from disksla.commands.judge import write_report
 from support.reports import RESULTS, a_report
 from support.shell import commands_in
 from support.sysfs_tree import add_device

@@ -19,7 +19,7 @@ import pytest
 from disksla.base.console import write_file
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.machine import Roots
-from disksla.commands._exclusive import check_report_files
+from disksla.commands.judge import check_report_files
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.inventory import read_disks
 from disksla.measure.fio.device_users import device_users

@@ -1,14 +1,12 @@
 """Measure a disk alone: no other disksla measurement on the machine, no other use of the disk."""
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from disksla.base.console import write_file
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.state_file import measurement_lock
@@ -17,11 +15,7 @@ from disksla.commands._options import roots_of
 from disksla.kernel.disks import Disk
 from disksla.kernel.procfs.files import DiskstatsFile
 from disksla.measure.fio import BENCHMARK_MAX_UTILIZATION, activity_between
-from disksla.measure.verification import VerificationReport
-from disksla.measure.verification.report import encode_report
-from disksla.measure.verification.report_page import report_html, report_page
 from disksla.state.pipeline import counters_of
-from disksla.tell.printed_page import print_parts
 
 FORCE_HELP = (
     "measure even if other programs use the disk; they slow down, and the results are too low"
@@ -89,34 +83,3 @@ def measure_utilization(
     if utilization is None:
         raise DiskslaError(f"/proc/diskstats does not report the utilization of {disk.name}")
     return utilization
-
-
-def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add --json and --html."""
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument(
-        "--html",
-        type=Path,
-        metavar="FILE",
-        help="also write the report to FILE as an HTML page with charts",
-    )
-
-
-def check_report_files(arguments: argparse.Namespace) -> None:
-    """Raise DiskslaError, before anything is measured, if the page cannot be written."""
-    path = arguments.html
-    if path is None:
-        return
-    is_file = not path.is_dir() and not path.is_block_device()
-    if not is_file or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise DiskslaError(f"cannot write {path}; choose a file in a writable directory")
-
-
-def write_report(arguments: argparse.Namespace, report: VerificationReport) -> None:
-    """Print the report, and write it to the file of --html."""
-    if arguments.json:
-        print(encode_report(report).decode(), end="")
-    else:
-        print_parts(report_page(report))
-    if arguments.html is not None:
-        write_file(arguments.html, report_html(report).encode())

@@ -1,6 +1,7 @@
 """`disksla judge`: compare a result of fio or DiskSpd that was made elsewhere with terms."""
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from disksla.base.console import write_file
 from disksla.base.errors import DiskslaError
 from disksla.commands._context import add_context_arguments, read_context
-from disksla.commands._exclusive import add_report_arguments, check_report_files, write_report
 from disksla.commands._options import parse_size_of_disk
 from disksla.commands._provision import add_provision, read_provision
 from disksla.kernel.disks import Disk
+from disksla.measure.verification import VerificationReport
 from disksla.measure.verification.import_results import (
     LARGEST_BYTES,
     decode_text,
@@ -21,9 +23,12 @@ from disksla.measure.verification.import_results import (
     parse_result,
 )
 from disksla.measure.verification.judge import make_report
+from disksla.measure.verification.report import encode_report
+from disksla.measure.verification.report_page import report_html, report_page
 from disksla.measure.verification.suites import SUITES, default_suite, make_suite, within_machine
 from disksla.promise.catalogue import Assignment, SharedLimits, beyond_bounds, derive_limits
 from disksla.promise.configuration.settings_file import read_configuration
+from disksla.tell.printed_page import print_parts
 
 
 class _Contract(NamedTuple):
@@ -151,3 +156,34 @@ def _read(name: str) -> tuple[bytes, float]:
     if len(content) > LARGEST_BYTES:
         raise DiskslaError(f"{name} is larger than 64 MiB; expected output of fio or DiskSpd")
     return content, made_s
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --json and --html."""
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="also write the report to FILE as an HTML page with charts",
+    )
+
+
+def check_report_files(arguments: argparse.Namespace) -> None:
+    """Raise DiskslaError, before anything is measured, if the page cannot be written."""
+    path = arguments.html
+    if path is None:
+        return
+    is_file = not path.is_dir() and not path.is_block_device()
+    if not is_file or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise DiskslaError(f"cannot write {path}; choose a file in a writable directory")
+
+
+def write_report(arguments: argparse.Namespace, report: VerificationReport) -> None:
+    """Print the report, and write it to the file of --html."""
+    if arguments.json:
+        print(encode_report(report).decode(), end="")
+    else:
+        print_parts(report_page(report))
+    if arguments.html is not None:
+        write_file(arguments.html, report_html(report).encode())

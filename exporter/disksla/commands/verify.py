@@ -17,7 +17,6 @@ from disksla.base.schema import duration
 from disksla.base.text import command_lines
 from disksla.base.units import format_duration
 from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
-from disksla.commands._exclusive import add_report_arguments, check_report_files, write_report
 from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._latency import measure_latency
 from disksla.commands._options import (
@@ -28,6 +27,7 @@ from disksla.commands._options import (
     parse_positive_size,
     roots_of,
 )
+from disksla.commands.judge import add_report_arguments, check_report_files, write_report
 from disksla.kernel.disks import Disk
 from disksla.measure.fio import fio_arguments, writable_region
 from disksla.measure.fio.raw_device import exclusive_device

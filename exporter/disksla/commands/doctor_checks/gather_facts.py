@@ -1,4 +1,7 @@
-"""Gathers the facts of this machine. Nothing is written, and only loopback is asked."""
+"""Gathers the facts of this machine, and asks its daemon.
+
+Nothing is written, and only loopback is asked.
+"""
 
 import contextlib
 import errno

@@ -66,7 +66,7 @@ local state = import '../state.libsonnet';
       local slow_seconds = sum('increase(disksla_slow_seconds_total{' + disk + '}[$__range])');
       local at(limits) = increase('throttled_seconds_total', limits);
       local conditions = [
-        ['The disk: stalled', seconds('stalled'), 'dark-red'],
+        ['The disk: hung', seconds('stalled'), 'dark-red'],
         ['The disk: less than promised', seconds('below'), 'red'],
         ['The disk: slow', slow_seconds, 'light-red'],
         ['The machine: throttled', at(promql.by_machine), 'dark-orange'],
@@ -173,9 +173,9 @@ local state = import '../state.libsonnet';
           |||, 'none', [lib.now(disk_state)])
           + lib.asState + lib.size(8, 5) + lib.noData('no samples of this disk at that time'),
           lib.stat('Share of the time', |||
-            What held in the selected time range, and for which share of it. You: throttled at a limit
+            What the disk did, as shares of the selected time range. You: throttled at a limit
             that you bought. The machine: at one that it has for several disks; a larger disk does not
-            help. The disk: slow, less than promised, or stalled. What did not happen is not shown.
+            help. The disk: slow, less than promised, or hung. What did not happen is not shown.
           |||, 'percentunit', [
             lib.now('%s / %s > 0.0005' % [each[1], seconds('.+')], each[0])
             for each in conditions

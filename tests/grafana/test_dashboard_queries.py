@@ -138,7 +138,7 @@ def test_machines_at_their_limit(fleet: Prometheus) -> None:
                 "Idle": 0.3,
             },
         ),
-        ("db-1:10056", "vdd", 1 / 3, {"The disk: stalled": 0.2, "OK": 0.1, "Idle": 0.7}),
+        ("db-1:10056", "vdd", 1 / 3, {"The disk: hung": 0.2, "OK": 0.1, "Idle": 0.7}),
         ("db-2:10056", "vdb", None, {"Unknown limit": 0.5, "Idle": 0.5}),
         ("db-2:10056", "vde", None, {"The disk: slow": 1 / 3, "OK": 1 / 6, "Idle": 0.5}),
         ("db-1:10056", "vdc", 1.0, {"You: throttled": 0.4, "OK": 0.5, "Idle": 0.1}),

@@ -1,4 +1,4 @@
-"""Identity of this machine and of its present boot, and what its firmware says of it (DMI)."""
+"""This machine: its identity and boot, its firmware, its clock, and where its files are."""
 
 import ctypes
 import hashlib

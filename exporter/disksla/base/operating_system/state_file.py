@@ -1,4 +1,7 @@
-"""The file of saved state: replaced atomically, and moved aside if it cannot be trusted."""
+"""The file of saved state: replaced atomically, and moved aside if it cannot be trusted.
+
+And the lock by which one measurement at a time runs on a machine.
+"""
 
 import contextlib
 import fcntl

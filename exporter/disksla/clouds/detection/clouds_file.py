@@ -1,4 +1,4 @@
-"""Reads an application credential from a file in the format of clouds.yaml.
+"""Reads credentials: a file in the format of clouds.yaml, and the service account of a pod.
 
 No message quotes the content of the file.
 """

@@ -1,4 +1,4 @@
-"""The providers that can be asked, by their ids in the catalogue."""
+"""The providers that can be asked, by their ids in the catalogue, and what each asks for."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping

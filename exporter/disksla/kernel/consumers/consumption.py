@@ -1,4 +1,7 @@
-"""What one reading says of the consumers of disks, as ticks and recordings have it."""
+"""What one reading says of the consumers of disks, as ticks and recordings have it.
+
+And the files of a control group that it is read from: `io.stat` and `io.max`.
+"""
 
 import contextlib
 import math

@@ -1,4 +1,4 @@
-"""The record of a block device, and its identity across rescans and restarts."""
+"""The record of a block device or an NFS mount, and its identity across rescans and restarts."""
 
 import re
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-r"""The udev database: parse its entries, and decode the values that udev encodes.
+r"""The udev database and sysfs: parse entries and attributes, and decode what udev encodes.
 
 The format is private to systemd (src/libsystemd/sd-device/device-private.c), but stable since 2009
 and read by node_exporter too. There is one file per device, with a letter and a colon before each

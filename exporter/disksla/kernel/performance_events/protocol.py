@@ -1,4 +1,4 @@
-"""Messages between the daemon and the helper that opens performance events for it.
+"""Which performance events there are, and messages between the daemon and the helper for them.
 
 Each is a packet (`packets`). A client sends an `EventsRequest`.
 The helper answers with a `Batch` and its descriptors (SCM_RIGHTS) for each CPU, and then an `End`;

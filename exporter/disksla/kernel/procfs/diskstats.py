@@ -1,4 +1,4 @@
-"""/proc/diskstats: parse its lines into counters, and compute differences of counters.
+"""/proc/diskstats and `stat` of a disk in sysfs: parse lines, and compute differences of counters.
 
 Format: Documentation/admin-guide/iostats.rst and Documentation/ABI/testing/procfs-diskstats.
 Counters are separated by one space. A line has 14 fields before Linux 4.18, 18 with discards

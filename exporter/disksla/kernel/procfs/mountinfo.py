@@ -1,4 +1,4 @@
-"""/proc/<pid>/mountinfo: parse the mount table.
+"""/proc/<pid>/mountinfo: parse the mount table, and find the volumes that kubelet mounted.
 
 Format: Documentation/filesystems/proc.rst, section 3.5. The kernel writes space, tab, newline,
 backslash and # in names as a backslash and three octal digits, and any other character as it is.

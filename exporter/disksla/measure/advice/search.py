@@ -1,4 +1,4 @@
-"""What a provider sells that would have been enough: types, sizes and provisioned values."""
+"""What a provider sells that would have been enough: types, sizes, values and prices."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Judge a verification: compare measurements with requirements, and build the report."""
+"""Plan a verification, compare measurements with requirements, and build the report."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,7 @@
-"""Limits of one disk: rates, burst, latency and the charges that express them."""
+"""Limits of one disk: rates, burst, latency, its limiter, and the charges that express them.
+
+And which terms a disk has, and who says so (`Assignment`).
+"""
 
 import math
 from typing import Annotated, Literal, get_args

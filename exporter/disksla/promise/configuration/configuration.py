@@ -1,4 +1,4 @@
-"""The configuration: everything that files say, as one record."""
+"""The configuration: everything that files say, those of terms.d among them, as one record."""
 
 from collections.abc import Mapping
 from typing import Annotated, cast

@@ -1,4 +1,4 @@
-"""Metrics of each group of disks that share limits of the machine."""
+"""Metrics of each group of disks that share limits of the machine, and of who uses each disk."""
 
 from collections.abc import Callable, Iterator, Mapping
 

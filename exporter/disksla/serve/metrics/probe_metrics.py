@@ -1,4 +1,4 @@
-"""Metrics of the probes of each disk."""
+"""Metrics of the probes and of the last verification of each disk."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Metrics of the sampler and of the daemon itself."""
+"""Metrics of the sampler, of the daemon and of its terms, and the line that systemd shows."""
 
 from collections import Counter
 from collections.abc import Mapping

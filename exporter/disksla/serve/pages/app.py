@@ -1,4 +1,7 @@
-"""The routes: which path answers what, from a `RequestHead` to a `Reply`, without sockets."""
+"""The routes: which path answers what, from a `RequestHead` to a `Reply`, without sockets.
+
+Pages that several clients ask for at the same time are made once.
+"""
 
 import gzip
 import logging

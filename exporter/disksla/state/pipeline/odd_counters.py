@@ -1,4 +1,4 @@
-"""Counters that no disk can have, and requests in flight that are none."""
+"""Counters that no disk can have, requests in flight that are none, and exact data writes."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""One tick: everything that was read from the machine at one moment.
+"""One tick: everything that was read from the machine at one moment, and a recording of ticks.
 
 A recording is a file of ticks, so the names of the fields are part of its format; `problems` is
 encoded as `troubles`.

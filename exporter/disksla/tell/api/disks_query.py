@@ -1,4 +1,4 @@
-"""Which disks a client of the API asks for: some by name, or a page of all."""
+"""Which disks a client of the API asks for, and how it is refused: by name, or a page of all."""
 
 import re
 from collections.abc import Mapping, Sequence

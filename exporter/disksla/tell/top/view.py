@@ -1,4 +1,4 @@
-"""What is shown of the disks, and how a key changes that."""
+"""What is shown of the disks, in which order, and how a key changes that."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

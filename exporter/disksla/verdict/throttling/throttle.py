@@ -1,4 +1,4 @@
-"""Where a disk is throttled."""
+"""Where a disk is throttled: which limit a rate is that of, and the rate that was seen last."""
 
 from typing import Literal, get_args
 

@@ -125,7 +125,7 @@ def test_disk_below_its_promise_fires_and_resolves_an_alert(
     alerts = history(receiver)
     throttled, below = ("DiskThrottled", "resolved"), ("DiskBelowPromise", "resolved")
     assert alerts.index(throttled) < alerts.index(below)
-    assert {name for name, _ in alerts} <= {"DiskThrottled", "DiskBelowPromise"}
+    assert {name for name, _ in alerts} <= {"DiskThrottled", "DiskBelowPromise"}, alerts
 
 
 def check_alert(receiver: Pager, daemon: Daemon, device: str) -> None:
@@ -139,8 +139,8 @@ def check_alert(receiver: Pager, daemon: Daemon, device: str) -> None:
         "terms": "custom",
     }
     description = alert["annotations"]["description"]
-    assert description.startswith(f"Disk {device} on {daemon.address} was below its promise for")
-    assert " Serial unknown, terms custom" in description
+    assert description.startswith(f"Disk {device} on {daemon.address} gave less than promised for")
+    assert " Serial unknown, terms written out." in description
     assert "Reads promised: 1k/s." in description
     runbook = f"http://{daemon.address}/runbook#DiskBelowPromise"
     assert alert["annotations"]["runbook_url"] == runbook

@@ -20,8 +20,9 @@ SHORT = """
   throttledFor: '1s',
   throttledShare: 0.5,
   nearWindow: '5s',
-  nearFor: '1s',
-  unexplainedFor: '1s',
+  nearFor: '6s',
+  unexplainedShare: 0.6,
+  unexplainedFor: '3s',
   creditsSoonWindow: '5s',
   creditsSoonFor: '1s',
 }

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
+
 from disksla.promise.catalogue import Charge, Limits
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttling.observation import BUSY_SHARE, LATE_S, data_s
@@ -153,16 +155,31 @@ def follow(
     `before` are those after each of the seconds before it for which the gap is followed.
     """
     data = [window.without_flushes() for window in windows]
+    most = _most(windows)
     uses: dict[tuple[Charge, bool], _Use | None] = {}
     after: list[Followed | None] = []
     for index, bucket in enumerate(buckets_of(limits)):
         limit = bucket.charge, bucket.has_empty
         if limit not in uses:
-            uses[limit] = _used(data if bucket.has_empty else windows, bucket.charge)
+            is_far = most.cost_s(bucket.charge) < NEAR_SHARE * most.seconds
+            of_limit = data if bucket.has_empty else windows
+            uses[limit] = None if is_far else _used(of_limit, bucket.charge)
         use = uses[limit]
         earlier = () if use is None else [each[index] for each in before]
         after.append(None if use is None else _follow(windows, use, earlier, bucket))
     return tuple(after)
+
+
+def _most(windows: Sequence[Interval]) -> Interval:
+    """Return a window in which as much is served as in any, of each; it is as short as any."""
+    return msgspec.structs.replace(
+        windows[-1],
+        seconds=min(window.seconds for window in windows),
+        reads=max(window.reads for window in windows),
+        writes=max(window.writes for window in windows),
+        read_bytes=max(window.read_bytes for window in windows),
+        written_bytes=max(window.written_bytes for window in windows),
+    )
 
 
 def _used(windows: Sequence[Interval], charge: Charge) -> _Use | None:

@@ -19,7 +19,7 @@ from disksla.serve.pages.disk_page import disk_page
 from disksla.serve.pages.page import Frame, runbook_page
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history.history import History
-from disksla.state.history.slot import PackedSlots, RunningTotals, Slot, columns_of, joined
+from disksla.state.history.slot import PackedSlots, RunningTotals, Slot, columns_of, total_slot
 from disksla.state.pipeline.advance import advance
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
@@ -222,7 +222,7 @@ def test_card_answers_in_a_sentence(name: str, sentence: str) -> None:
     first = re.search("<p>(.*?)</p>", card)
     assert first is not None
     assert sentence in first[1]
-    assert (joined(slots).bad_s > 1) == (name != "idle")
+    assert (total_slot(slots).bad_s > 1) == (name != "idle")
     assert 'href="/disk?name=' in card
 
 
@@ -244,7 +244,7 @@ def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
     assert re.match(expected, sentences[0])
     assert re.fullmatch(r"The limits of the disk changed [45][.0-9]* s ago\.", sentences[-1])
     assert not [sentence for sentence in sentences if "unknown limit" in sentence]
-    whole = joined(slots)
+    whole = total_slot(slots)
     assert past.of(snapshot) is not None
     assert history.disks[DEVICE].with_limits([whole]) == []
 

@@ -29,9 +29,9 @@ def nvme_head(path: str) -> str | None:
 def multipath_wwn(uuid: str) -> str | None:
     """Return the WWN of a device of dm-multipath, as sysfs has it of its paths, by its UUID.
 
-    None of other devices of the device mapper. The UUID has the WWID: of SCSI disks as scsi_id
-    writes it, with 3 before an identifier of type NAA and 2 before an EUI-64. Sources: libmultipath
-    (UUID_PREFIX, uid_attribute); systemd, scsi_id.h.
+    None of other devices of the device mapper. The UUID has the WWID, of SCSI disks as scsi_id
+    writes it: with 3 before an identifier of type NAA, and 2 before an EUI-64. Sources:
+    libmultipath (UUID_PREFIX, uid_attribute); systemd, scsi_id.h.
     """
     found = _WWID.fullmatch(uuid)
     if found is None:

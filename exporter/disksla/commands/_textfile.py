@@ -11,7 +11,7 @@ from disksla.base.text import escape_control
 from disksla.commands._context import read_context
 from disksla.promise.configuration import match_disks
 from disksla.serve.metrics.limit_metrics import limits_page
-from disksla.state.pipeline import Snapshot, State
+from disksla.state.pipeline import GroupSnapshot, Snapshot, State
 from disksla.state.pipeline.advance import configure
 
 _MODE = 0o644
@@ -37,7 +37,18 @@ def write_textfile(arguments: argparse.Namespace) -> int:
             problem = f"{each.disk.name} left out: no limits are known: {each.assignment.reason}"
             print(f"disksla: {escape_control(problem)}", file=sys.stderr)
     try:
-        replace_file(path, limits_page(disks, snapshot.groups), _MODE)
+        replace_file(path, limits_page(disks, _comparable(snapshot)), _MODE)
     except OSError as error:
         raise DiskslaError(f"cannot write {path}: {error.strerror}") from error
     return 0 if disks else _NO_LIMITS
+
+
+def _comparable(snapshot: Snapshot) -> list[GroupSnapshot]:
+    """Return the groups whose load is the sum of their disks: no cache of the host serves any."""
+    cached = {each.disk.name for each in snapshot.disks if each.assignment.caching != "none"}
+    return [
+        group
+        for group in snapshot.groups
+        if not group.shared.is_cache
+        and not (group.shared.excludes_hits and cached.intersection(group.devices))
+    ]

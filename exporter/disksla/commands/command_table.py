@@ -106,11 +106,7 @@ COMMANDS: Mapping[str, Command] = {
             ("aws.gp3 500GiB --iops 6000", "the limits of one, and how they are computed"),
             ("--textfile FILE.prom", "those of the disks of this host, for node_exporter"),
         ),
-        {
-            0: DONE,
-            1: "with --textfile, no disk has limits: standard error says why",
-            2: COULD_NOT,
-        },
+        {0: DONE, 1: "with --textfile, no disk has limits: standard error says why", 2: COULD_NOT},
     ),
     "check-config": Command(
         "set up",

@@ -81,9 +81,7 @@ MACHINE_LIMIT_METRICS: tuple[Metric[GroupSnapshot], ...] = (
 class _Limits(Collector):
     """Yields the families of disks and groups."""
 
-    def __init__(
-        self, disks: Iterable[DiskSnapshot], groups: Iterable[GroupSnapshot]
-    ) -> None:
+    def __init__(self, disks: Iterable[DiskSnapshot], groups: Iterable[GroupSnapshot]) -> None:
         self._disks, self._groups = disks, groups
 
     def collect(self) -> Iterator[Family]:

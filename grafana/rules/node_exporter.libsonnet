@@ -15,12 +15,18 @@
   // -- load -----------------------------------------------------------------------------------
 
   local rate(counter) = 'rate(' + of('node_disk_' + counter + '_total') + '[' + config.nodeRateWindow + '])',
-  local writes = rate('writes_completed'),
-  // Rates of what a charge is for. The kernel counts an empty flush as a write, too, and no limiter does:
-  // all flushes are subtracted. Kernels before 5.5 do not count them.
+  // Data writes. The kernel counts an empty flush as a write, too, and no limiter does. All flushes are
+  // subtracted, but flushes that wait at the same time are merged: so there are at most as many data writes as
+  // pages of 4 KiB. Kernels before 5.5 do not count flushes.
+  local data_writes = '(%(writes)s unless %(flushes)s > 0) or (clamp_min(%(writes)s - %(flushes)s, 0) <= %(pages)s) or %(pages)s' % {
+    writes: rate('writes_completed'),
+    flushes: rate('flush_requests'),
+    pages: rate('written_bytes') + ' / 4096',
+  },
+  // Rates of what a charge is for.
   local rates = {
     read: rate('reads_completed'),
-    write: 'clamp_min(' + writes + ' - ' + rate('flush_requests') + ', 0) or ' + writes,
+    write: data_writes,
     read_byte: rate('read_bytes'),
     written_byte: rate('written_bytes'),
   },

@@ -77,7 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_config_file(
         parser,
-        "YAML configuration; catalog.d/ beside it is read too (default: /etc/disksla/catalog.d)",
+        "YAML configuration, read for --textfile; catalog.d/ beside it is always read"
+        " (default: /etc/disksla/disksla.yml and catalog.d)",
     )
     add_paths(parser)
 

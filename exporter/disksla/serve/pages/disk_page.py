@@ -9,7 +9,14 @@ from disksla.serve.pages.disk_card import badge, charts, notes, recent_period, t
 from disksla.serve.pages.page import DASH, Frame
 from disksla.state.history import Slot
 from disksla.state.pipeline import DiskSnapshot, Snapshot
-from disksla.tell.explanation import SHOWN_TEXT, HistoryView, describe_machine, seconds_of
+from disksla.tell.explanation import (
+    SHOWN_TEXT,
+    HistoryView,
+    describe_machine,
+    explain_volume,
+    seconds_of,
+    volume_name,
+)
 from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart, html_of
 
 _HOUR_S = 3600.0
@@ -38,6 +45,9 @@ def disk_page(snapshot: Snapshot, name: str, past: HistoryView, frame: Frame) ->
         verdict_key(),
         *notes(disk),
     ]
+    for volume in snapshot.volumes:
+        if name in map(escape_bytes, volume.volume.disks):
+            parts += [Heading(volume_name(volume)), *map(Line, explain_volume(volume, past))]
     machine = past.machine(disk, recent)
     if machine is not None:
         text = describe_machine(machine.shared)

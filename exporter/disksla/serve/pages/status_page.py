@@ -20,10 +20,12 @@ from disksla.tell.explanation import (
     ConditionSeconds,
     HistoryView,
     describe_condition,
+    explain_volume,
     headline,
     seconds_of,
     shown_load,
     shown_seconds,
+    volume_name,
     watched_period,
     without_terms,
 )
@@ -85,6 +87,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
         *([] if step is None else [Line(step)]),
         _headline(conditions),
         *_cards(shown, past, seconds),
+        *_volumes(snapshot, past),
         *(table if rows else ()),
         *_links(others),
         *_unknown_limit(snapshot.disks),
@@ -115,6 +118,13 @@ def _cards(
             yield Section(cards, style=style, key=style)
     if disks:
         yield verdict_key()
+
+
+def _volumes(snapshot: Snapshot, past: HistoryView) -> Iterator[PagePart]:
+    """Yield what the volumes on several disks are promised; the rest is on the disks' pages."""
+    for volume in snapshot.volumes[:_MAX_SHOWN]:
+        sentences = " ".join(explain_volume(volume, past))
+        yield Line((Styled(f"{volume_name(volume)}:", "strong"), f" {sentences}"))
 
 
 def _links(disks: Sequence[DiskSnapshot]) -> Iterator[PagePart]:

@@ -38,6 +38,7 @@ from disksla.state.pipeline.snapshot import (
     GroupSnapshot,
     Snapshot,
     TermsSnapshot,
+    VolumeSnapshot,
     disk_snapshot,
 )
 from disksla.state.pipeline.state import State, to_read_often, to_saved_state

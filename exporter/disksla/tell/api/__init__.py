@@ -10,6 +10,7 @@ from disksla.tell.api.disks_document import (
     DiskDocument,
     DisksDocument,
     LiveDiskDocument,
+    VolumeDocument,
     credits_document,
     disks_document,
 )

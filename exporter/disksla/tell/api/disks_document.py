@@ -9,7 +9,7 @@ from disksla.base.text import escape_bytes
 from disksla.base.units import format_duration, format_percent, format_size
 from disksla.promise.catalogue import Rates, TermsSource
 from disksla.state.history import COLUMNS, Slot, columns_of, joined
-from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, Snapshot, Traffic
+from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, Snapshot, Traffic, VolumeSnapshot
 from disksla.tell.api.disks_query import ALL_DISKS, DisksQuery
 from disksla.tell.explanation import (
     RECENT_S,
@@ -20,7 +20,9 @@ from disksla.tell.explanation import (
     PeriodSeconds,
     Shown,
     describe_machine,
+    explain_volume,
     seconds_of,
+    volume_name,
 )
 from disksla.verdict.credits import CreditLevel
 from disksla.verdict.throttling import LIMITED_VERDICTS, VERDICTS, LimitKind, Verdict
@@ -182,6 +184,24 @@ class LiveDiskDocument(DiskDocument, frozen=True, kw_only=True):
     charts: ChartsDocument
 
 
+class VolumeDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A volume on several disks: md, LVM, and what is on them."""
+
+    device: str
+    name: str
+    """Where it is mounted, and its names."""
+    mount_points: tuple[str, ...]
+    disks: tuple[str, ...]
+    """The disks at the bottom."""
+    limits: Rates | None
+    """What it is promised; None if that is not known."""
+    binding: Mapping[str, tuple[str, ...]]
+    """The disks or limits of the machine that are reached first, by the field of `limits`."""
+    is_uneven: bool
+    """It is striped over disks that are promised different rates."""
+    sentences: tuple[str, ...]
+
+
 class DisksDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Monitored disks of a host: all of them, or a page of them."""
 
@@ -191,6 +211,8 @@ class DisksDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Wall-clock time of the last sample, in seconds since 1970."""
     disks: tuple[LiveDiskDocument, ...]
     """In the order of their names."""
+    volumes: tuple[VolumeDocument, ...] = ()
+    """The volumes on several disks, of which one at least is among these."""
     next: str | None = None
     """The last disk of this page, if there are more: they are `?after=` it."""
 
@@ -209,7 +231,26 @@ def disks_document(
         version=version,
         timestamp_s=snapshot.timestamp_s,
         disks=tuple(_disk(disk, snapshot.groups, past) for disk in disks),
+        volumes=tuple(
+            _volume(volume, past)
+            for volume in snapshot.volumes
+            if not {disk.disk.name for disk in disks}.isdisjoint(volume.volume.disks)
+        ),
         next=following,
+    )
+
+
+def _volume(snapshot: VolumeSnapshot, past: HistoryView) -> VolumeDocument:
+    volume, promise = snapshot.volume, snapshot.promise
+    return VolumeDocument(
+        device=escape_bytes(volume.device.name),
+        name=escape_bytes(volume_name(snapshot)),
+        mount_points=tuple(map(escape_bytes, volume.device.mount_points)),
+        disks=tuple(map(escape_bytes, volume.disks)),
+        limits=None if promise is None else promise.rates,
+        binding={} if promise is None else promise.binding,
+        is_uneven=promise is not None and promise.is_uneven,
+        sentences=tuple(map(escape_bytes, explain_volume(snapshot, past))),
     )
 
 

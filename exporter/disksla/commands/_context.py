@@ -26,9 +26,9 @@ from disksla.promise.configuration import (
     Settings,
     assign,
     assign_all,
+    find_array,
     find_disk,
     find_terms,
-    find_volume,
     is_below,
     is_shared_by,
     machine_limits,
@@ -66,9 +66,9 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
         """Return the disk that a name means, as `find_disk`. Raise DiskslaError."""
         return find_disk(self._resolved(name), self.disks, self.mounts)
 
-    def find_volume(self, name: str) -> tuple[Disk, tuple[Disk, ...]] | None:
-        """Return the volume that a name means and its disks, as `find_volume`."""
-        return find_volume(self._resolved(name), self.disks, self.mounts)
+    def find_array(self, name: str) -> tuple[Disk, tuple[Disk, ...]] | None:
+        """Return the array that a name means and its disks, as `find_array`."""
+        return find_array(self._resolved(name), self.disks, self.mounts)
 
     def _resolved(self, name: str) -> str:
         """Return a name without symbolic links. Raise DiskslaError if there is no such file."""

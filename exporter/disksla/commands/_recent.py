@@ -19,7 +19,7 @@ from disksla.promise.catalogue import UNKNOWN_TERMS, SharedLimits
 from disksla.promise.configuration import CUSTOM_TERMS, Configuration
 from disksla.state.history import History
 from disksla.state.pipeline import Snapshot, State, Tick
-from disksla.tell.api import DiskDocument, VolumeDocument, disks_document
+from disksla.tell.api import ArrayDocument, DiskDocument, disks_document
 from disksla.tell.explanation import (
     RECENT_S,
     HistoryView,
@@ -55,8 +55,8 @@ class RecentDisks(NamedTuple):
     """Limits of the machine by disk; None if they are those of this machine."""
     writes: Mapping[str, list[str]] = {}
     """Whether data writes were counted exactly, by disk, in sentences."""
-    volumes: Sequence[VolumeDocument] = ()
-    """The volumes on several of the disks."""
+    arrays: Sequence[ArrayDocument] = ()
+    """The arrays on several of the disks."""
     host: str = ""
     """Name of the daemon's machine; empty without a daemon."""
     version: str = ""
@@ -80,7 +80,7 @@ def from_daemon(arguments: argparse.Namespace, names: Sequence[str] = ()) -> Rec
         timestamp_s=document.timestamp_s,
         disks=disks,
         source="daemon",
-        volumes=document.volumes,
+        arrays=document.arrays,
         host=document.host,
         version=document.version,
     )
@@ -162,7 +162,7 @@ def _of_states(
         timestamp_s=snapshot.timestamp_s,
         disks=disks,
         source=source,
-        volumes=document.volumes,
+        arrays=document.arrays,
         machine={name: limits_over(last, disk.disk.name) for name, disk in by_device.items()},
         writes={
             name: explain_writes(past.seconds(disk), why_not_exact)
@@ -193,10 +193,10 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
         console.print(Text.assemble((disk.device, "bold"), ", ", ", ".join(facts)))
         console.print(Text(f"{_INDENT}{condition_text(recent, disk)}", "bold"))
         _print_sentences(console, sentences_of(disk))
-    for volume in recent.volumes:
+    for array in recent.arrays:
         console.print()
-        console.print(Text(volume.name, "bold"))
-        _print_sentences(console, volume.sentences)
+        console.print(Text(array.name, "bold"))
+        _print_sentences(console, array.sentences)
 
 
 def _print_sentences(console: SafeConsole, sentences: Iterable[str]) -> None:

@@ -89,11 +89,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.recording is not None:
         followed = FollowedStates(replay(arguments.recording, arguments.config_file))
         host = recorded_context(followed.last)
-        volumes, disks = _named(host, arguments.devices)
+        arrays, disks = _named(host, arguments.devices)
         recent = from_recording(followed)
     else:
         host = read_context(arguments)
-        volumes, disks = _named(host, arguments.devices)
+        arrays, disks = _named(host, arguments.devices)
         if arguments.output is None:
             recent = _recent(arguments, host, disks)
         else:
@@ -103,21 +103,21 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(to_json(_document(host, recent, disks)))
     else:
-        _print(host, recent, volumes, disks)
+        _print(host, recent, arrays, disks)
     if not arguments.json and (arguments.duration_s or arguments.output):
         SafeConsole().print(f"\n{_offer(arguments.output, arguments.duration_s or _RECORDED_S)}")
     return 0
 
 
 def _print(
-    host: HostContext, recent: RecentDisks, volumes: Collection[str], disks: Sequence[Disk]
+    host: HostContext, recent: RecentDisks, arrays: Collection[str], disks: Sequence[Disk]
 ) -> None:
-    """Print what these volumes and their disks did, or all disks."""
+    """Print what these arrays and their disks did, or all disks."""
     if not disks:
         print_recent(recent, [escape_bytes(each.name) for each in in_order(host.disks)])
-    for volume in recent.volumes:
-        if volume.device in volumes:
-            print_parts([Heading(volume.name, level=1), *map(Line, volume.sentences)])
+    for array in recent.arrays:
+        if array.device in arrays:
+            print_parts([Heading(array.name, level=1), *map(Line, array.sentences)])
             print()
     for number, disk in enumerate(disks):
         if number:
@@ -147,30 +147,30 @@ def _explain_remote(arguments: argparse.Namespace) -> int:
         raise AssertionError("a daemon that is named and does not answer is an error")
     found = chosen_disks(tuple(recent.disks.values()), arguments.devices)
     disks = {disk.device: disk for disk in found}
-    volumes = [each for each in recent.volumes if not disks.keys().isdisjoint(each.disks)]
+    arrays = [each for each in recent.arrays if not disks.keys().isdisjoint(each.disks)]
     if arguments.json:
         head = {"host": recent.host, "version": recent.version, "source": recent.source}
-        known = {"disks": list(disks.values()), "volumes": volumes}
+        known = {"disks": list(disks.values()), "arrays": arrays}
         print(to_json({**head, "timestamp_s": recent.timestamp_s, **known}))
     else:
-        print_recent(recent._replace(disks=disks, volumes=volumes), list(disks))
+        print_recent(recent._replace(disks=disks, arrays=arrays), list(disks))
     return 0
 
 
 def _named(host: HostContext, names: Sequence[str]) -> tuple[set[str], list[Disk]]:
-    """Return the volumes of these names on several disks, and all disks, each once.
+    """Return the arrays of these names on several disks, and all disks, each once.
 
     Raise DiskslaError.
     """
-    volumes, disks = set(), list[Disk]()
+    arrays, disks = set(), list[Disk]()
     for name in names:
-        volume = host.find_volume(name)
-        if volume is None:
+        array = host.find_array(name)
+        if array is None:
             disks.append(host.find(name))
         else:
-            volumes.add(escape_bytes(volume[0].name))
-            disks += volume[1]
-    return volumes, list({disk.name: disk for disk in disks}.values())
+            arrays.add(escape_bytes(array[0].name))
+            disks += array[1]
+    return arrays, list({disk.name: disk for disk in disks}.values())
 
 
 def _recent(
@@ -227,7 +227,7 @@ def _document(host: HostContext, recent: RecentDisks, disks: Sequence[Disk]) -> 
             _disk_document(host, recent, by_device.get(device), recent.disks.get(device))
             for device in devices
         ],
-        "volumes": [each for each in recent.volumes if not set(devices).isdisjoint(each.disks)],
+        "arrays": [each for each in recent.arrays if not set(devices).isdisjoint(each.disks)],
     }
 
 

@@ -129,7 +129,8 @@ def dm_layer(own: Below, minimum_bytes: int, below: Sequence[Below]) -> Layer | 
 
     def layer(how: How, what: str = "", copies: int = 1, chunk_bytes: int | None = None) -> Layer:
         words = " ".join(filter(None, (title or "device mapper", what)))
-        return Layer(how, words, names, copies, chunk_bytes, own.dm_name or None)
+        name = own.dm_name or None
+        return Layer(how, words, names, copies=copies, chunk_bytes=chunk_bytes, name=name)
 
     if not data:
         return None

@@ -38,10 +38,10 @@ def find_disk(name: str, disks: Collection[Disk], mounts: Collection[Mount] = ()
     raise DiskslaError(f"no disk named '{name}'; expected {_EXPECTED}: {known}")
 
 
-def find_volume(
+def find_array(
     name: str, disks: Collection[Disk], mounts: Collection[Mount] = ()
 ) -> tuple[Disk, tuple[Disk, ...]] | None:
-    """Return the volume on several disks that a name means, with these; None if it means none.
+    """Return the array on several disks that a name means, with these; None if it means none.
 
     It is a name of the device as in `find_disk`, or a path on its file system. Raise DiskslaError
     for a path that is on no device.
@@ -57,9 +57,9 @@ def find_volume(
             if disk.slaves
             and (disk.name == device if mounts else path in disk.mount_points and not disk.holders)
         ]
-    for volume in found[:1]:
-        below = tuple(disk for disk in devices_below(volume, disks) if is_sold(disk))
-        return (volume, below) if len(below) > 1 else None
+    for array in found[:1]:
+        below = tuple(disk for disk in devices_below(array, disks) if is_sold(disk))
+        return (array, below) if len(below) > 1 else None
     return None
 
 

@@ -12,10 +12,10 @@ from disksla.state.pipeline import DiskSnapshot, Snapshot
 from disksla.tell.explanation import (
     SHOWN_TEXT,
     HistoryView,
+    array_name,
     describe_machine,
-    explain_volume,
+    explain_array,
     seconds_of,
-    volume_name,
 )
 from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart, html_of
 
@@ -45,9 +45,9 @@ def disk_page(snapshot: Snapshot, name: str, past: HistoryView, frame: Frame) ->
         verdict_key(),
         *notes(disk),
     ]
-    for volume in snapshot.volumes:
-        if name in map(escape_bytes, volume.volume.disks):
-            parts += [Heading(volume_name(volume)), *map(Line, explain_volume(volume, past))]
+    for array in snapshot.arrays:
+        if name in map(escape_bytes, array.array.disks):
+            parts += [Heading(array_name(array)), *map(Line, explain_array(array, past))]
     machine = past.machine(disk, recent)
     if machine is not None:
         text = describe_machine(machine.shared)

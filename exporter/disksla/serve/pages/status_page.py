@@ -19,13 +19,13 @@ from disksla.tell.explanation import (
     SHOWN_TEXT,
     ConditionSeconds,
     HistoryView,
+    array_name,
     describe_condition,
-    explain_volume,
+    explain_array,
     headline,
     seconds_of,
     shown_load,
     shown_seconds,
-    volume_name,
     watched_period,
     without_terms,
 )
@@ -87,7 +87,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
         *([] if step is None else [Line(step)]),
         _headline(conditions),
         *_cards(shown, past, seconds),
-        *_volumes(snapshot, past),
+        *_arrays(snapshot, past),
         *(table if rows else ()),
         *_links(others),
         *_unknown_limit(snapshot.disks),
@@ -120,11 +120,11 @@ def _cards(
         yield verdict_key()
 
 
-def _volumes(snapshot: Snapshot, past: HistoryView) -> Iterator[PagePart]:
-    """Yield what the volumes on several disks are promised; the rest is on the disks' pages."""
-    for volume in snapshot.volumes[:_MAX_SHOWN]:
-        sentences = " ".join(explain_volume(volume, past))
-        yield Line((Styled(f"{volume_name(volume)}:", "strong"), f" {sentences}"))
+def _arrays(snapshot: Snapshot, past: HistoryView) -> Iterator[PagePart]:
+    """Yield what the arrays on several disks are promised; the rest is on the disks' pages."""
+    for array in snapshot.arrays[:_MAX_SHOWN]:
+        sentences = " ".join(explain_array(array, past))
+        yield Line((Styled(f"{array_name(array)}:", "strong"), f" {sentences}"))
 
 
 def _links(disks: Sequence[DiskSnapshot]) -> Iterator[PagePart]:

@@ -34,11 +34,11 @@ from disksla.state.pipeline.restore import PreviousRun
 from disksla.state.pipeline.sampler_stats import SamplerStats
 from disksla.state.pipeline.slow import Direction, SlowTotals
 from disksla.state.pipeline.snapshot import (
+    ArraySnapshot,
     DiskSnapshot,
     GroupSnapshot,
     Snapshot,
     TermsSnapshot,
-    VolumeSnapshot,
     disk_snapshot,
 )
 from disksla.state.pipeline.state import State, to_read_often, to_saved_state

@@ -16,9 +16,9 @@ from disksla.base.operating_system import SourceHealth
 from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals
 from disksla.kernel.nfs import MountReading
 from disksla.kernel.procfs import Counters, HostWait
+from disksla.promise.array_promise import Array, ArrayPromise, Bound, arrays_of, promise_of
 from disksla.promise.catalogue import Limits, TermsSource
 from disksla.promise.configuration import PROBE_KINDS, ProbeKind, UnusedEntry, machine_type_of
-from disksla.promise.volume_promise import Bound, Volume, VolumePromise, promise_of, volumes_of
 from disksla.state.pipeline.disk_state import DiskState
 from disksla.state.pipeline.group_state import GroupState
 from disksla.state.pipeline.probe_results import ProbeTotals
@@ -239,11 +239,11 @@ class DiskSnapshot(_Judged):
         return None if self._disk_state.mount is None else self._disk_state.mount.reading
 
 
-class VolumeSnapshot(NamedTuple):
-    """A volume on several disks, with what it is promised."""
+class ArraySnapshot(NamedTuple):
+    """Several disks that are used as one device, with what it is promised."""
 
-    volume: Volume
-    promise: VolumePromise | None
+    array: Array
+    promise: ArrayPromise | None
     disks: Sequence[DiskSnapshot]
     """Those of its disks that are monitored."""
 
@@ -292,8 +292,8 @@ class Snapshot:
         )
 
     @cached_property
-    def volumes(self) -> tuple[VolumeSnapshot, ...]:
-        """The volumes on several disks, of which one is monitored at least, by their names."""
+    def arrays(self) -> tuple[ArraySnapshot, ...]:
+        """The arrays on several disks, of which one is monitored at least, by their names."""
         monitored = {each.disk.name: each for each in self.disks}
         limits = {name: each.assignment.limits for name, each in monitored.items()}
         machine = [
@@ -306,13 +306,13 @@ class Snapshot:
             if not each.shared.is_cache
         ]
         return tuple(
-            VolumeSnapshot(
-                volume,
-                promise_of(volume, limits, machine),
-                [monitored[name] for name in volume.disks if name in monitored],
+            ArraySnapshot(
+                array,
+                promise_of(array, limits, machine),
+                [monitored[name] for name in array.disks if name in monitored],
             )
-            for volume in volumes_of(self._state.inventory)
-            if not monitored.keys().isdisjoint(volume.disks)
+            for array in arrays_of(self._state.inventory)
+            if not monitored.keys().isdisjoint(array.disks)
         )
 
     @cached_property

@@ -7,10 +7,10 @@
 
 from disksla.tell.api.disks_document import (
     DISKS_PATH,
+    ArrayDocument,
     DiskDocument,
     DisksDocument,
     LiveDiskDocument,
-    VolumeDocument,
     credits_document,
     disks_document,
 )

@@ -9,7 +9,7 @@ from disksla.base.text import escape_bytes
 from disksla.base.units import format_duration, format_percent, format_size
 from disksla.promise.catalogue import Rates, TermsSource
 from disksla.state.history import COLUMNS, Slot, columns_of, joined
-from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, Snapshot, Traffic, VolumeSnapshot
+from disksla.state.pipeline import ArraySnapshot, DiskSnapshot, GroupSnapshot, Snapshot, Traffic
 from disksla.tell.api.disks_query import ALL_DISKS, DisksQuery
 from disksla.tell.explanation import (
     RECENT_S,
@@ -19,10 +19,10 @@ from disksla.tell.explanation import (
     HistoryView,
     PeriodSeconds,
     Shown,
+    array_name,
     describe_machine,
-    explain_volume,
+    explain_array,
     seconds_of,
-    volume_name,
 )
 from disksla.verdict.credits import CreditLevel
 from disksla.verdict.throttling import LIMITED_VERDICTS, VERDICTS, LimitKind, Verdict
@@ -184,8 +184,8 @@ class LiveDiskDocument(DiskDocument, frozen=True, kw_only=True):
     charts: ChartsDocument
 
 
-class VolumeDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A volume on several disks: md, LVM, and what is on them."""
+class ArrayDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """Several disks that are used as one device: md, LVM, and what is on them."""
 
     device: str
     name: str
@@ -211,8 +211,8 @@ class DisksDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Wall-clock time of the last sample, in seconds since 1970."""
     disks: tuple[LiveDiskDocument, ...]
     """In the order of their names."""
-    volumes: tuple[VolumeDocument, ...] = ()
-    """The volumes on several disks, of which one at least is among these."""
+    arrays: tuple[ArrayDocument, ...] = ()
+    """The arrays on several disks, of which one at least is among these."""
     next: str | None = None
     """The last disk of this page, if there are more: they are `?after=` it."""
 
@@ -231,26 +231,26 @@ def disks_document(
         version=version,
         timestamp_s=snapshot.timestamp_s,
         disks=tuple(_disk(disk, snapshot.groups, past) for disk in disks),
-        volumes=tuple(
-            _volume(volume, past)
-            for volume in snapshot.volumes
-            if not {disk.disk.name for disk in disks}.isdisjoint(volume.volume.disks)
+        arrays=tuple(
+            _array(array, past)
+            for array in snapshot.arrays
+            if not {disk.disk.name for disk in disks}.isdisjoint(array.array.disks)
         ),
         next=following,
     )
 
 
-def _volume(snapshot: VolumeSnapshot, past: HistoryView) -> VolumeDocument:
-    volume, promise = snapshot.volume, snapshot.promise
-    return VolumeDocument(
-        device=escape_bytes(volume.device.name),
-        name=escape_bytes(volume_name(snapshot)),
-        mount_points=tuple(map(escape_bytes, volume.device.mount_points)),
-        disks=tuple(map(escape_bytes, volume.disks)),
+def _array(snapshot: ArraySnapshot, past: HistoryView) -> ArrayDocument:
+    array, promise = snapshot.array, snapshot.promise
+    return ArrayDocument(
+        device=escape_bytes(array.device.name),
+        name=escape_bytes(array_name(snapshot)),
+        mount_points=tuple(map(escape_bytes, array.device.mount_points)),
+        disks=tuple(map(escape_bytes, array.disks)),
         limits=None if promise is None else promise.rates,
         binding={} if promise is None else promise.binding,
         is_uneven=promise is not None and promise.is_uneven,
-        sentences=tuple(map(escape_bytes, explain_volume(snapshot, past))),
+        sentences=tuple(map(escape_bytes, explain_array(snapshot, past))),
     )
 
 

@@ -4,10 +4,11 @@
 - `condition`: who or what makes requests wait, and what to do about it.
 - `summary`: the history of a disk by verdict and limit.
 - `sentences`: the answer to "is it me or the disk?"; `who`: who used it.
-- `volumes`: what volumes on several disks are promised.
+- `arrays`: what several disks are promised that are used as one.
 - `past`: the history of the daemon, as pages and documents show it.
 """
 
+from disksla.tell.explanation.arrays import array_name, explain_array
 from disksla.tell.explanation.condition import (
     ConditionSeconds,
     PeriodSeconds,
@@ -26,7 +27,6 @@ from disksla.tell.explanation.sentences import (
     explain,
     explain_writes,
 )
-from disksla.tell.explanation.volumes import explain_volume, volume_name
 from disksla.tell.explanation.who import ConsumerShare
 from disksla.tell.explanation.words import (
     CONDITION_TEXT,

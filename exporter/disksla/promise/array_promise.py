@@ -1,7 +1,7 @@
-"""What a volume on several disks is promised: from how it is made, and from what they are.
+"""What several disks is promised: from how it is made, and from what they are.
 
-Whatever limits a part of the volume (a disk, or the machine over some of its disks) gets a share
-of the requests; the volume has its promise where the first of them is at its limit:
+Whatever limits a part of the array (a disk, or the machine over some of its disks) gets a share
+of the requests; the array has its promise where the first of them is at its limit:
 
 | | share of a member | so equal members give |
 |---|---|---|
@@ -20,30 +20,29 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import asdict
 
-from disksla.kernel.disks import Disk, devices_below
-from disksla.kernel.disks.layer import Layer
+from disksla.kernel.disks import Disk, Layer, devices_below
 from disksla.promise.catalogue import Limits, Rates
-from disksla.promise.configuration.match_index import is_sold
+from disksla.promise.configuration import is_sold
 
 _EVEN = 1.01
 """Promises that differ by less are the same."""
 
 
-class Node(msgspec.Struct, frozen=True):
-    """A layer of a volume, whose members are disks, by kernel name, or layers."""
+class ArrayPart(msgspec.Struct, frozen=True):
+    """A layer of an array, whose members are disks, by kernel name, or layers."""
 
     layer: Layer
-    members: tuple["Node | str", ...]
+    members: tuple["ArrayPart | str", ...]
 
 
-class Volume(NamedTuple):
-    """A volume on several disks."""
+class Array(NamedTuple):
+    """Several disks that are used as one device."""
 
     device: Disk
     """The device that is mounted or used: the highest of its stack."""
     disks: tuple[str, ...]
     """The disks at the bottom, by kernel name, without spares."""
-    tree: Node | str | None
+    tree: ArrayPart | str | None
     """How it is made of them; None if that is not known."""
 
 
@@ -55,8 +54,8 @@ class Bound(NamedTuple):
     rates: Rates
 
 
-class VolumePromise(NamedTuple):
-    """What a volume is promised, and what binds it."""
+class ArrayPromise(NamedTuple):
+    """What an array is promised, and what binds it."""
 
     rates: Rates
     binding: Mapping[str, tuple[str, ...]]
@@ -65,8 +64,8 @@ class VolumePromise(NamedTuple):
     """It is striped over members that are promised different rates."""
 
 
-def volumes_of(disks: Collection[Disk]) -> Iterator[Volume]:
-    """Yield the volumes on several disks; `disks` are all devices of the machine."""
+def arrays_of(disks: Collection[Disk]) -> Iterator[Array]:
+    """Yield the arrays on several disks; `disks` are all devices of the machine."""
     by_name = {disk.name: disk for disk in disks}
     for device in disks:
         if device.slaves and not device.holders:
@@ -74,17 +73,17 @@ def volumes_of(disks: Collection[Disk]) -> Iterator[Volume]:
             below = {disk.name for disk in devices_below(device, disks) if is_sold(disk)}
             used = below if tree is None else set(_disks_of(tree))
             if len(used) > 1:
-                yield Volume(device, tuple(sorted(used)), tree)
+                yield Array(device, tuple(sorted(used)), tree)
 
 
-def _disks_of(node: Node | str) -> Iterator[str]:
+def _disks_of(node: ArrayPart | str) -> Iterator[str]:
     if isinstance(node, str):
         yield node
     else:
         yield from chain.from_iterable(map(_disks_of, node.members))
 
 
-def _tree(name: str, disks: Mapping[str, Disk], above: frozenset[str]) -> Node | str | None:
+def _tree(name: str, disks: Mapping[str, Disk], above: frozenset[str]) -> ArrayPart | str | None:
     disk = disks.get(name)
     if disk is None or name in above:
         return None
@@ -97,44 +96,44 @@ def _tree(name: str, disks: Mapping[str, Disk], above: frozenset[str]) -> Node |
         return None
     found = [_tree(member, disks, above | {name}) for member in disk.layer.members]
     members = tuple(member for member in found if member is not None)
-    return Node(disk.layer, members) if len(members) == len(found) else None
+    return ArrayPart(disk.layer, members) if len(members) == len(found) else None
 
 
-def layers_of(node: Node | str | None) -> list[Layer]:
+def layers_of(node: ArrayPart | str | None) -> list[Layer]:
     """Return the layers, the highest first; of several members, those of the first."""
-    if not isinstance(node, Node):
+    if not isinstance(node, ArrayPart):
         return []
     return [node.layer, *layers_of(node.members[0])]
 
 
 def promise_of(
-    volume: Volume, limits: Mapping[str, Limits], machine: Collection[Bound] = ()
-) -> VolumePromise | None:
-    """Return what a volume is promised, by the limits of its disks and those of the machine.
+    array: Array, limits: Mapping[str, Limits], machine: Collection[Bound] = ()
+) -> ArrayPromise | None:
+    """Return what an array is promised, by the limits of its disks and those of the machine.
 
     None where a part is made in a way that is not known, or a disk has no limits.
     """
-    known = {name for name in volume.disks if name in limits and limits[name].budget}
-    if volume.tree is None or not _is_known(volume.tree) or len(known) < len(volume.disks):
+    known = {name for name in array.disks if name in limits and limits[name].budget}
+    if array.tree is None or not _is_known(array.tree) or len(known) < len(array.disks):
         return None
-    of_disks = [Bound(name, frozenset({name}), limits[name].rates) for name in volume.disks]
+    of_disks = [Bound(name, frozenset({name}), limits[name].rates) for name in array.disks]
     rates, binding, is_uneven = {}, {}, False
     for field in Rates.__struct_fields__:
         load = _Load({each.name: _rate(each, field) for each in of_disks}, field)
         reached = {
             bound.name: _rate(bound, field) / share
             for bound in (*of_disks, *machine)
-            if (share := load.share(volume.tree, bound.devices))
+            if (share := load.share(array.tree, bound.devices))
         }
         least = min(reached.values())
         if least < math.inf:
             rates[field] = least
             binding[field] = tuple(name for name in reached if reached[name] <= _EVEN * least)
-        is_uneven = is_uneven or load.is_uneven(volume.tree)
-    return VolumePromise(Rates(**rates), binding, is_uneven)
+        is_uneven = is_uneven or load.is_uneven(array.tree)
+    return ArrayPromise(Rates(**rates), binding, is_uneven)
 
 
-def _is_known(node: Node | str) -> bool:
+def _is_known(node: ArrayPart | str) -> bool:
     return isinstance(node, str) or (
         node.layer.how != "unknown" and all(map(_is_known, node.members))
     )
@@ -146,12 +145,12 @@ def _rate(bound: Bound, field: str) -> float:
 
 
 class _Load:
-    """Reads or writes of a volume, and where they go."""
+    """Reads or writes of an array, and where they go."""
 
     def __init__(self, rates: Mapping[str, float], field: str) -> None:
         self._rates, self._are_writes = rates, field.startswith("write")
 
-    def share(self, node: Node | str, devices: Collection[str]) -> float:
+    def share(self, node: ArrayPart | str, devices: Collection[str]) -> float:
         """Return the most requests of some disks together, for each request of a node."""
         if isinstance(node, str):
             return float(node in devices)
@@ -168,7 +167,7 @@ class _Load:
             return sum(shares) / len(shares)
         return sum(share * rate / whole for share, rate in zip(shares, promised, strict=True))
 
-    def is_uneven(self, node: Node | str) -> bool:
+    def is_uneven(self, node: ArrayPart | str) -> bool:
         """Return whether a node is striped over members that are promised different rates."""
         if isinstance(node, str):
             return False
@@ -176,7 +175,7 @@ class _Load:
         is_own = node.layer.how == "striped" and max(rates) > _EVEN * min(rates)
         return is_own or any(map(self.is_uneven, node.members))
 
-    def _promised(self, node: Node | str) -> float:
+    def _promised(self, node: ArrayPart | str) -> float:
         """Return what the disks of a node promise."""
         return min(
             rate / share

@@ -288,6 +288,8 @@ def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
         if lately.hour_sentences:
             hour = map(Line, lately.hour_sentences)
             parts += [Heading("The last hour, by minutes:"), *hour]
+        if lately.events:
+            parts += [Heading("What happened:"), *map(Line, lately.events)]
     print_parts(parts)
     if terms:
         print()

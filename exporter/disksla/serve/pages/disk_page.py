@@ -17,7 +17,7 @@ from disksla.tell.explanation import (
     explain_array,
     seconds_of,
 )
-from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart, html_of
+from disksla.tell.page import DataTable, FactList, Heading, Items, Line, PagePart, html_of
 
 _HOUR_S = 3600.0
 _COLUMNS = (
@@ -52,6 +52,8 @@ def disk_page(snapshot: Snapshot, name: str, past: HistoryView, frame: Frame) ->
     if machine is not None:
         text = describe_machine(machine.shared)
         parts.append(Line(f"The disk shares limits of the machine: {text}."))
+    if events := past.events(disk):
+        parts += [Heading("What happened"), Items(events)]
     if minutes:
         parts += [
             Heading("Last hour"),

@@ -119,6 +119,8 @@ class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
     is known."""
     hour_sentences: tuple[str, ...] = ()
     """What the last hour means, problems first; empty in the first minute."""
+    events: tuple[str, ...] = ()
+    """When problems began and ended in the last hour, the latest first."""
     consumers: tuple[ConsumerShare, ...] = ()
     """Who used it in the period, while it was throttled or, if it was not, while it was watched;
     the greatest first. Empty where that is not known."""
@@ -282,6 +284,7 @@ def _disk(
         credits=tuple(map(credits_document, snapshot.credits)),
         sentences=tuple(past.explain_lately(snapshot, slots)),
         hour_sentences=tuple(past.explain(snapshot, minutes)) if minutes else (),
+        events=tuple(past.events(snapshot)),
         verdict_seconds={each: seconds.verdicts.get(each, 0.0) for each in VERDICTS},
         throttled_seconds={limit: each_s for limit, each_s in seconds.throttled.items() if each_s},
         slow_s=seconds.slow,

@@ -356,7 +356,8 @@ class Daemon:
         """Keep the history, and notify systemd that the sampler ticks; in the sampler's thread."""
         before, self._history = self._history, self._history.after(self._state_before)
         for event in new_events(before, self._history):
-            log.warning(event.message, extra=fields(**event.values))
+            level = logging.WARNING if event.is_problem else logging.INFO
+            log.log(level, event.message, extra=fields(**event.values))
         self._state_before = self._sampler.state
         self._has_disks = self._has_disks or tick.disks is not None
         is_late = tick.clocks.monotonic_s - self._started_s > READY_WITHIN_S

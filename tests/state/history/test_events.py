@@ -15,7 +15,7 @@ from disksla.state.history.slot import RunningTotals, Slot
 from disksla.state.pipeline import DiskEvent, advance, to_saved_state
 from disksla.state.pipeline.saved_state import decode, encode
 from disksla.state.pipeline.state import State
-from disksla.tell.explanation.events import describe_events, new_events
+from disksla.tell.explanation.events import LogEvent, describe_events, new_events
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG, Machine, a_disk, reconfigured
 from support.simulated_limiter import DEVICE, Scenario, run
@@ -96,7 +96,7 @@ def test_a_problem_goes_on_after_a_restart() -> None:
     event = msgspec.structs.replace(event, began_s=began_s, seen_s=began_s + 20)
     history = History(saved_events={"serial:1": (event,)}).after(machine.state)
     assert history.events_by_key() == {"serial:1": (event,)}
-    logged = []
+    logged = list[LogEvent]()
     for _ in range(55):
         before, history = history, history.after(machine.tick(after_s=1.0))
         logged += new_events(before, history)
@@ -115,7 +115,11 @@ def test_limits_that_change() -> None:
     )
     history = before.after(machine.tick(after_s=1.0))
     [event] = new_events(before, history)
-    assert event == ("disk limits changed", {"device": "vdb", "before": "none", "now": "500 IOPS"})
+    assert event == (
+        "disk limits changed",
+        {"device": "vdb", "before": "none", "now": "500 IOPS"},
+        False,
+    )
     assert describe_events(history.disks["vdb"].events)[0].endswith(
         ": The limits of the disk changed."
     )

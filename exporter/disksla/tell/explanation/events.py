@@ -19,6 +19,7 @@ class LogEvent(NamedTuple):
 
     message: str
     values: dict[str, object]
+    is_problem: bool = False
 
 
 def new_events(before: History, after: History) -> Iterator[LogEvent]:
@@ -34,7 +35,8 @@ def _new_events(device: str, was: DiskHistory, disk: DiskHistory) -> Iterator[Lo
     open_now = {_key(each): each for each in disk.events if each.stage == "began"}
     for key, event in open_now.items():
         if key not in open_before:
-            yield LogEvent("disk problem began", {"device": device, **_fields(event)})
+            values = {"device": device, **_fields(event)}
+            yield LogEvent("disk problem began", values, is_problem=True)
     for key, event in open_before.items():
         if key not in open_now:
             seconds = round(event.seconds, 1)

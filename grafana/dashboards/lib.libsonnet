@@ -465,30 +465,24 @@ function(config) {
   },
   // When problems of the disk began and ended: where they are a hundredth of two minutes, as in the
   // log of the daemon; a hang at once.
-  local increased(metric, matcher, least) =
-    'sum by (%s) (increase(disksla_%s{%s%s}[2m])) > %s' % [$.perDisk, metric, $.disk, matcher, least],
+  local throttled(limits) = 'throttled_seconds_total{%s, %s}' % [$.disk, limits],
+  local verdict(name) = 'verdict_seconds_total{%s, verdict="%s"}' % [$.disk, name],
   local changed(metric) = 'changes(disksla_limit_%s{%s}[2m]) > 0' % [metric, $.disk],
   local events = [
-    annotation('You: throttled', 'orange') {
-      expr: increased('throttled_seconds_total', ', ' + promql.by_disk, 1.2),
-    },
-    annotation('The machine: throttled', 'dark-orange') {
-      expr: increased('throttled_seconds_total', ', ' + promql.by_machine, 1.2),
-    },
-    annotation('Unknown limit', 'yellow') {
-      expr: increased('throttled_seconds_total', ', limit="unknown"', 1.2),
-    },
-    annotation('The disk: slow', 'light-red') { expr: increased('slow_seconds_total', '', 1.2) },
-    annotation('The disk: less than promised', 'red') {
-      expr: increased('verdict_seconds_total', ', verdict="below"', 1.2),
-    },
-    annotation('The disk: hung', 'dark-red') {
-      expr: increased('verdict_seconds_total', ', verdict="stalled"', 0),
-    },
-    annotation('Limits changed', 'blue') {
-      expr: changed('read_iops') + ' or ' + changed('read_bytes_per_second'),
-    },
-  ],
+    annotation(event[0], event[1]) {
+      expr: 'sum by (%s) (increase(disksla_%s[2m])) > %s' % [$.perDisk, event[2], event[3]],
+    }
+    for event in [
+      ['You: throttled', 'orange', throttled(promql.by_disk), 1.2],
+      ['The machine: throttled', 'dark-orange', throttled(promql.by_machine), 1.2],
+      ['Unknown limit', 'yellow', throttled('limit="unknown"'), 1.2],
+      ['The disk: slow', 'light-red', 'slow_seconds_total{%s}' % $.disk, 1.2],
+      ['The disk: less than promised', 'red', verdict('below'), 1.2],
+      ['The disk: hung', 'dark-red', verdict('stalled'), 0],
+    ]
+  ] + [annotation('Limits changed', 'blue') {
+    expr: changed('read_iops') + ' or ' + changed('read_bytes_per_second'),
+  }],
 
   // `rows` are lists of panels, from left to right. `one`: the dashboard shows a single disk. `claims`:
   // disks can be selected by their claim.

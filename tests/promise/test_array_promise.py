@@ -25,7 +25,7 @@ _REQUESTS = 1200
 
 
 def node(how: How, *members: ArrayPart | str, copies: int = 1) -> ArrayPart:
-    names = tuple(member for member in members if isinstance(member, str))
+    names = tuple(member if isinstance(member, str) else "md" for member in members)
     return ArrayPart(Layer(how, how, names, copies), members)
 
 

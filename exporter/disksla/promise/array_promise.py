@@ -61,7 +61,7 @@ class ArrayPromise(NamedTuple):
     binding: Mapping[str, tuple[str, ...]]
     """The disks or limits of the machine that are reached first, by the field of the rate."""
     is_uneven: bool
-    """It is striped over members that are promised different rates."""
+    """It is striped, and its disks are not at their limits at the same time."""
 
 
 def arrays_of(disks: Collection[Disk]) -> Iterator[Array]:
@@ -129,8 +129,11 @@ def promise_of(
         if least < math.inf:
             rates[field] = least
             binding[field] = tuple(name for name in reached if reached[name] <= _EVEN * least)
-        is_uneven = is_uneven or load.is_uneven(array.tree)
-    return ArrayPromise(Rates(**rates), binding, is_uneven)
+        of_each = [rate for name, rate in reached.items() if name in known]
+        is_uneven = is_uneven or max(of_each) > _EVEN * min(of_each)
+    hows = {layer.how for layer in layers_of(array.tree) if len(layer.members) > 1}
+    is_striped = "striped" in hows and "linear" not in hows
+    return ArrayPromise(Rates(**rates), binding, is_striped and is_uneven)
 
 
 def _is_known(node: ArrayPart | str) -> bool:
@@ -166,14 +169,6 @@ class _Load:
         if whole == math.inf:
             return sum(shares) / len(shares)
         return sum(share * rate / whole for share, rate in zip(shares, promised, strict=True))
-
-    def is_uneven(self, node: ArrayPart | str) -> bool:
-        """Return whether a node is striped over members that are promised different rates."""
-        if isinstance(node, str):
-            return False
-        rates = [self._promised(member) for member in node.members]
-        is_own = node.layer.how == "striped" and max(rates) > _EVEN * min(rates)
-        return is_own or any(map(self.is_uneven, node.members))
 
     def _promised(self, node: ArrayPart | str) -> float:
         """Return what the disks of a node promise."""

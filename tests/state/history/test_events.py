@@ -26,7 +26,7 @@ def after(seconds: Iterable[float], field: str = "at_iops_s") -> list[tuple[str,
     events: tuple[DiskEvent, ...] = ()
     for now_s, each_s in enumerate(seconds, 1):
         slot = Slot(float(now_s), 1.0, None, RunningTotals(**{field: each_s}))
-        events = events_after(events, slot, float(now_s), has_credits=True)
+        events = events_after(events, slot, float(now_s))
     return [(event.stage, event.began_s, event.seen_s) for event in events]
 
 
@@ -57,15 +57,15 @@ def test_each_problem_is_an_event_of_its_own() -> None:
     totals = RunningTotals(
         at_iops_s=1, at_machine_iops_s=1, below_s=1, slow_usual_s=1, stalled_s=1
     )
-    slot = Slot(1.0, 1.0, None, totals)
-    found = [(e.cause, e.limit) for e in events_after((), slot, 1.0, has_credits=False)]
+    slot = Slot(1.0, 1.0, 0.001, totals)
+    found = [(e.cause, e.limit) for e in events_after((), slot, 1.0)]
     throttled = [("no_credits", "iops"), ("throttled", "machine_iops")]
     assert found == [("below", None), ("stalled", None), ("slow", None), *throttled]
 
 
 def test_no_more_than_a_hundred_are_kept() -> None:
     over = DiskEvent("slow", None, 0.0, 1.0, stage="ended")
-    assert len(events_after((over,) * 200, None, 2.0, has_credits=True)) == 100
+    assert len(events_after((over,) * 200, None, 2.0)) == 100
 
 
 def followed(scenario: Scenario, history: History) -> tuple[State, History, list[str]]:

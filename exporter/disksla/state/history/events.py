@@ -16,6 +16,8 @@ KEPT_S = 3600.0
 _MOST_KEPT = 100
 _PERIOD_S = 300.0
 _SAID_S = 3.0
+_EMPTY = 0.01
+"""Credits below this share of the capacity are used up."""
 _MOSTLY = 0.5
 """What applies for this share of a slot or longer dominates it."""
 
@@ -24,13 +26,10 @@ _BELOW, _STALLED = VERDICTS.index("below"), VERDICTS.index("stalled")
 
 
 def events_after(
-    events: tuple[DiskEvent, ...], slot: Slot | None, now_s: float, *, has_credits: bool
+    events: tuple[DiskEvent, ...], slot: Slot | None, now_s: float
 ) -> tuple[DiskEvent, ...]:
-    """Return the events of a disk after a slot, which ends now; without one after a gap.
-
-    `has_credits` is whether it has burst credits, or may have, or has no burst.
-    """
-    found = {} if slot is None else _problems(slot, has_credits=has_credits)
+    """Return the events of a disk after a slot, which ends now; without one after a gap."""
+    found = {} if slot is None else _problems(slot)
     if not found and not events:
         return events
     kept = []
@@ -50,9 +49,10 @@ def events_after(
     return tuple(kept[-_MOST_KEPT:])
 
 
-def _problems(slot: Slot, *, has_credits: bool) -> dict[_Problem, float]:
+def _problems(slot: Slot) -> dict[_Problem, float]:
     """Return how long each problem applied in a slot."""
-    own: EventCause = "throttled" if has_credits else "no_credits"
+    is_empty = slot.credits_ratio is not None and slot.credits_ratio < _EMPTY
+    own: EventCause = "no_credits" if is_empty else "throttled"
     seconds: dict[_Problem, float] = {
         ("below", None): slot.verdict_s[_BELOW],
         ("stalled", None): slot.verdict_s[_STALLED],

@@ -18,7 +18,6 @@ from disksla.state.history.slot import (
     RunningTotals,
     Slot,
     credits_ratio_of,
-    may_have_credits,
     slot_between,
     totals_of,
 )
@@ -251,15 +250,13 @@ def _events(
     history: DiskHistory, disk_state: DiskState, second: _Second, slot: Slot | None
 ) -> tuple[DiskEvent, ...]:
     """Return the events of a disk after a second; without its slot, it was idle, or unseen."""
-    events, limits = history.events, disk_state.assignment.limits
+    events = history.events
     if disk_state.never_done > history.disk_state.never_done:  # as in `_after`
         events = tuple(each for each in events if each.cause != "stalled" or each.is_over)
-    account = None if slot is None else disk_state.credits_at(second.boottime_s)
-    has_credits = may_have_credits(account, limits)
-    events = events_after(events, slot, second.realtime_s, has_credits=has_credits)
-    if history.limits == limits:
-        return events
     now_s = second.realtime_s
+    events = events_after(events, slot, now_s)
+    if history.limits == disk_state.assignment.limits:
+        return events
     return (*events, DiskEvent("limits_changed", None, now_s, now_s, stage="ended"))
 
 

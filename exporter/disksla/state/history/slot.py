@@ -234,18 +234,6 @@ def credits_ratio_of(account: CreditAccount | None, limits: Limits) -> float | N
     )
 
 
-_EMPTY = 0.01
-"""Credits below this share of the capacity are used up."""
-
-
-def may_have_credits(account: CreditAccount | None, limits: Limits) -> bool:
-    """Return whether a disk may have burst credits of all resources, or has no burst."""
-    return account is None or all(
-        credit.upper_credits >= _EMPTY * bucket.capacity
-        for credit, bucket in zip(account.bucket_credits, limits.buckets, strict=True)
-    )
-
-
 COLUMNS = 60
 """Columns of a chart: five seconds each for five minutes, a minute each for an hour."""
 

@@ -192,15 +192,12 @@ class ArrayDocument(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     name: str
     """Where it is mounted, and its names."""
-    mount_points: tuple[str, ...]
     disks: tuple[str, ...]
     """The disks at the bottom."""
     limits: Rates | None
     """What it is promised; None if that is not known."""
     binding: Mapping[str, tuple[str, ...]]
     """The disks or limits of the machine that are reached first, by the field of `limits`."""
-    is_uneven: bool
-    """It is striped over disks that are promised different rates."""
     sentences: tuple[str, ...]
 
 
@@ -247,11 +244,9 @@ def _array(snapshot: ArraySnapshot, past: HistoryView) -> ArrayDocument:
     return ArrayDocument(
         device=escape_bytes(array.device.name),
         name=escape_bytes(array_name(snapshot)),
-        mount_points=tuple(map(escape_bytes, array.device.mount_points)),
         disks=tuple(map(escape_bytes, array.disks)),
         limits=None if promise is None else promise.rates,
         binding={} if promise is None else promise.binding,
-        is_uneven=promise is not None and promise.is_uneven,
         sentences=tuple(map(escape_bytes, explain_array(snapshot, past))),
     )
 

@@ -2,27 +2,28 @@
 
 import pytest
 
-from disksla.kernel.disks.layer import Below, Layer, dm_layer, layer_of, md_layer
+from disksla.kernel.disks.layer import Below, Layer, dm_layer, layer_of
 
 KIB = 1024
 
 
 @pytest.mark.parametrize(
-    ("attributes", "members", "expected"),
+    ("level", "layout", "members", "expected"),
     [
-        ({"level": "raid0"}, ["sda", None], ("unknown", "RAID 0 with a member missing", 1)),
-        ({"level": "raid1"}, ["sda", None], ("mirrored", "RAID 1", 1)),
-        ({"level": "raid10", "layout": "513"}, ["sda", "sdb"], ("striped", "RAID 10", 2)),
-        ({"level": "raid10", "layout": "259"}, ["sda", "sdb", "sdc"], ("striped", "RAID 10", 3)),
-        ({"level": "linear"}, ["sda", "sdb"], ("linear", "md linear", 1)),
-        ({"level": "raid6"}, ["sda", "sdb", "sdc", "sdd"], ("unknown", "RAID 6", 1)),
-        ({"level": None}, ["sda", "sdb"], ("unknown", "md", 1)),
+        ("raid0", "", ["sda", None], ("unknown", "RAID 0 with a member missing", 1)),
+        ("raid1", "", ["sda", None], ("mirrored", "RAID 1", 1)),
+        ("raid10", "513", ["sda", "sdb"], ("striped", "RAID 10", 2)),
+        ("raid10", "259", ["sda", "sdb", "sdc"], ("striped", "RAID 10", 3)),
+        ("linear", "", ["sda", "sdb"], ("linear", "md linear", 1)),
+        ("raid6", "2", ["sda", "sdb", "sdc", "sdd"], ("unknown", "RAID 6", 1)),
     ],
 )
 def test_arrays(
-    attributes: dict[str, str | None], members: list[str | None], expected: tuple[str, str, int]
+    level: str, layout: str, members: list[str | None], expected: tuple[str, str, int]
 ) -> None:
-    layer = md_layer(attributes, members)
+    files = {"md/level": level, "md/layout": layout, "md/raid_disks": str(len(members))}
+    links = {f"md/rd{slot}": each and f"dev-{each}" for slot, each in enumerate(members)}
+    layer = layer_of(("sda", "sdb"), files.get, links.get)
     assert layer is not None
     assert (layer.how, layer.title, layer.copies) == expected
     assert layer.members == tuple(filter(None, members))

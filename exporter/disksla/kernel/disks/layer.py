@@ -13,7 +13,7 @@ block/blk-settings.c (blk_stack_limits), drivers/md/raid10.c (layout); lvm2, lib
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -60,10 +60,7 @@ def layer_of(slaves: Sequence[str], read: Attribute, link: Attribute) -> Layer |
     if not slaves:
         return None
     if read("md/level"):
-        attributes = {name: read(f"md/{name}") for name in ("level", "layout", "chunk_size")}
-        slots = [link(f"md/rd{slot}") for slot in range(_number(read("md/raid_disks")))]
-        members = [each and each.removeprefix("dev-").replace("!", "/") for each in slots]
-        return md_layer(attributes, members)
+        return _of_md(read, link)
     if read("dm/name"):
         below = [_below(read, f"slaves/{name.replace('/', '!')}/", name) for name in slaves]
         return dm_layer(_below(read, "", ""), _number(read("queue/minimum_io_size")), below)
@@ -88,28 +85,25 @@ _FAR = 8
 """Bits of the number of near copies, and of far copies, in the layout of RAID 10."""
 
 
-def md_layer(attributes: Mapping[str, str | None], members: Sequence[str | None]) -> Layer | None:
-    """Return the layer of an md array, by the files of its directory `md`.
-
-    `members` are the devices of its slots, None where one is missing. None if it is not running.
-    """
-    level, present = attributes.get("level") or "", tuple(filter(None, members))
-    if not present:
-        return None
+def _of_md(read: Attribute, link: Attribute) -> Layer | None:
+    """Return the layer of an md array; None if it has no member."""
+    level, layout = read("md/level") or "", _number(read("md/layout"))
+    slots = [link(f"md/rd{slot}") for slot in range(_number(read("md/raid_disks")))]
+    members = tuple(each.removeprefix("dev-").replace("!", "/") for each in slots if each)
     kind = re.fullmatch(r"raid(\d+)", level)
-    title = f"RAID {kind[1]}" if kind else f"md {level}".strip()
-    is_whole = len(present) == len(members)
-    if level == "raid1":
-        return Layer("mirrored", title, present)
-    layout = _number(attributes.get("layout"))
+    title = f"RAID {kind[1]}" if kind else f"md {level}"
     near, far = layout & 2**_FAR - 1, layout >> _FAR & 2**_FAR - 1
     copies = {"raid0": 1, "raid10": near * far}.get(level, 0)
-    if copies and is_whole:
-        chunk = _number(attributes.get("chunk_size")) or None
-        return Layer("striped", title, present, copies, chunk)
-    if level == "linear" and is_whole:
-        return Layer("linear", title, present)
-    return Layer("unknown", title if is_whole else f"{title} with a member missing", present)
+    if not members:
+        return None
+    if level == "raid1":
+        return Layer("mirrored", title, members)
+    if len(members) < len(slots):
+        return Layer("unknown", f"{title} with a member missing", members)
+    if copies:
+        chunk_bytes = _number(read("md/chunk_size")) or None
+        return Layer("striped", title, members, copies, chunk_bytes)
+    return Layer("linear" if level == "linear" else "unknown", title, members)
 
 
 def _number(text: str | None) -> int:
@@ -140,8 +134,8 @@ def dm_layer(own: Below, minimum_bytes: int, below: Sequence[Below]) -> Layer | 
         return layer(*_of_images(own.size_bytes, data))
     if title not in {"", "LVM"} or any(each.dm_uuid.startswith("LVM-") for each in data):
         return layer("unknown")  # a cache, a snapshot: which member has the data changes
-    inherited = math.lcm(*(each.optimal_bytes for each in data if each.optimal_bytes)) % 2**64
-    is_as_below = own.optimal_bytes == (inherited if any(e.optimal_bytes for e in data) else 0)
+    advised = [each.optimal_bytes for each in data if each.optimal_bytes]
+    is_as_below = own.optimal_bytes == (math.lcm(*advised) if advised else 0)
     is_by_chunks = minimum_bytes > 0 and own.optimal_bytes == len(data) * minimum_bytes
     if is_as_below == is_by_chunks:
         return layer("unknown")  # a volume of several segments

@@ -163,16 +163,6 @@ def test_json_output(flags: list[str], journal: Path, capsys: pytest.CaptureFixt
     }
 
 
-def test_truncated_journal_has_cells_left(
-    flags: list[str], journal: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    journal.write_bytes(journal.read_bytes()[:-3])
-    assert main(["sweep", "vdb", f"--resume={journal}", "--dry-run", *flags]) == 0
-    captured = capsys.readouterr()
-    assert len(commands_in(captured.out)) == 1
-    assert "Cells left to measure: 1." in " ".join(captured.err.split())
-
-
 def test_journal_of_another_sweep_is_refused(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

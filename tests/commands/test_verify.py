@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.errors import DiskslaError
 from disksla.base.units import GIB
 from disksla.commands.cli import main
-from disksla.commands.judge import write_report
-from support.reports import RESULTS, a_report
 from support.shell import commands_in
 from support.sysfs_tree import add_device
 
@@ -163,8 +160,3 @@ def test_file_excludes_raw_device(flags: list[str]) -> None:
 
 def options(**changes: object) -> argparse.Namespace:
     return argparse.Namespace(**({"json": False, "html": None} | changes))
-
-
-def test_unwritable_report_file_is_an_error() -> None:
-    with pytest.raises(DiskslaError, match="No such file or directory"):
-        write_report(options(html=Path("/nowhere/page.html")), a_report(*RESULTS))

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon_process import PATIENCE_S, Daemon, run
+from support.daemon_process import Daemon, run
 from support.fake_host import FakeMachine
-from support.loop_device import needs_loop
-from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
 
@@ -56,39 +54,3 @@ def test_configuration_that_the_daemon_does_not_have(
     found = examine(daemon, *machine.options, status=1)
     assert found["daemon.configuration", None] == "wrong"
     assert found["configuration.file", None] == "wrong"
-
-
-def test_parts_of_the_daemon_that_fail(start_daemon: StartDaemon, machine: FakeMachine) -> None:
-    daemon = start_daemon(*machine.options)
-    terms = machine.config.parent / "terms.d"
-    terms.mkdir()
-    (terms / "bad.yml").write_text("disks: [")
-    assert eventually(
-        lambda: daemon.samples(collector="terms").get("disksla_collector_success") == 0, PATIENCE_S
-    )
-    found = examine(daemon, *machine.options, status=1)
-    assert found["daemon.parts", "terms"] == "wrong"
-    assert found["configuration.terms", None] == "wrong"
-
-
-@needs_loop
-def test_disk_that_the_kernel_does_not_count(
-    start_daemon: StartDaemon, loop_device: str, tmp_path: Path
-) -> None:
-    config = tmp_path / "disksla.yml"
-    (tmp_path / "state").mkdir()
-    config.write_text(
-        f"discovery: {{include: ['^{loop_device}$']}}\n"
-        f"state: {{directory: {tmp_path / 'state'}}}\n"
-    )
-    daemon = start_daemon("--config.file", str(config))
-    switch = Path(f"/sys/class/block/{loop_device}/queue/iostats")
-    before = switch.read_text()
-    key = ("disks.iostats", loop_device)
-    assert key not in examine(daemon, "--config.file", str(config), status=0)
-    try:
-        switch.write_text("0\n")
-        found = examine(daemon, "--config.file", str(config), status=1)
-        assert found[key] == "wrong"
-    finally:
-        switch.write_text(before)

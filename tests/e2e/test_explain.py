@@ -4,7 +4,6 @@ import json
 import os
 import pty
 import re
-import socket
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,39 +20,6 @@ StartDaemon = Callable[..., Daemon]
 
 def words(text: str) -> str:
     return " ".join(text.split())
-
-
-def test_daemon_is_asked_for_the_last_minutes(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon()
-    if not daemon.devices():
-        pytest.skip("NOT TESTED: this machine has no disk that is monitored")
-    device = min(daemon.devices())
-
-    def assessed_s() -> float:
-        disks = json.loads(daemon.get("/api/v1/disks")[1])["disks"]
-        found = next(disk for disk in disks if disk["device"] == device)
-        return float(sum(found["verdict_seconds"].values()))
-
-    assert eventually(lambda: assessed_s() > 2, PATIENCE_S)
-    explained = run("explain", device, f"--url=http://{daemon.address}")
-    assert "Nothing was measured" not in explained.stdout
-    sampled = words(run("explain", device, "--for=1500ms").stdout)
-    assert re.search(r"of the last [01]\.", sampled)
-    assert not re.search(r"of the last [01]\.", words(explained.stdout))
-
-
-def test_without_a_daemon_the_disk_is_sampled() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"http://127.0.0.1:{server.getsockname()[1]}"
-    discovered = json.loads(run("disks", "--json").stdout)
-    device = next((disk["device"] for disk in discovered if disk["terms"]), None)
-    if device is None:
-        pytest.skip("NOT TESTED: this machine has no disk that is monitored")
-    explained = words(run("explain", device, "--for=5s").stdout)
-    assert " of the last 4." in explained or " of the last 5 s" in explained
-    refused = run("explain", device, f"--url={url}", status=2)
-    assert f"cannot ask the daemon: {url}: Connection refused; see that it runs" in refused.stderr
-    assert refused.stdout == ""
 
 
 @pytest.mark.nightly

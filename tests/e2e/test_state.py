@@ -98,30 +98,17 @@ def test_next_daemon_starts_with_the_saved_credits(
     assert upper < CAPACITY
 
 
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (lambda text: text.replace(b"vol-1", b"vol-2"), "checksum"),
-        (lambda text: text[:-20], "not a saved state"),
-        (lambda text: text[:0], "not a saved state"),
-    ],
-    ids=["changed", "truncated", "empty"],
-)
 def test_damaged_file_is_renamed_and_the_daemon_runs(
-    start_daemon: StartDaemon,
-    machine: FakeMachine,
-    saved_state: Path,
-    damage: Callable[[bytes], bytes],
-    reason: str,
+    start_daemon: StartDaemon, machine: FakeMachine, saved_state: Path
 ) -> None:
-    damaged = damage(saved_state.read_bytes())
+    damaged = saved_state.read_bytes().replace(b"vol-1", b"vol-2")
     saved_state.write_bytes(damaged)
     daemon = start_daemon(*machine.options)
     assert first_bounds(daemon)[1] == CAPACITY
     [renamed] = saved_state.parent.glob("state.json.damaged-*")
     assert renamed.read_bytes() == damaged
     [line] = [line for line in daemon.log() if str(saved_state) in line]
-    assert reason in line
+    assert "checksum" in line
     assert renamed.name in line
     samples = daemon.samples(collector="state") | daemon.samples(source="state")
     assert samples["disksla_collector_success"] == 0

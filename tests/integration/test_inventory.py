@@ -7,7 +7,7 @@ import pytest
 from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.inventory import Inventory, read_disks
-from support.loop_device import add_partition, added, attached, needs_loop
+from support.loop_device import add_partition, attached, needs_loop
 
 SIZE_BYTES = 8 * 1024**2
 
@@ -34,10 +34,3 @@ def test_real_disk_and_its_partition(tmp_path: Path) -> None:
         assert partition.diskseq == disk.diskseq
     later = by_name(read_disks(DEFAULT))
     assert f"{loop}p1" not in later
-
-
-@needs_loop
-def test_added_disks_are_read() -> None:
-    with added(range(871, 873)) as names:
-        assert set(names) <= by_name(read_disks(DEFAULT)).keys()
-    assert not set(names) & by_name(read_disks(DEFAULT)).keys()

@@ -173,12 +173,6 @@ def test_counter_is_read_from_its_field(name: str, field: str) -> None:
     assert DISK_ROWS[name].value(present) in {1000, 1, 512_000}
 
 
-def test_data_writes_are_absent_unless_counted() -> None:
-    row = DISK_ROWS["disksla_data_writes_total"]
-    assert row.value(disk_view()) is None
-    assert row.value(changed(disk_view(), data_writes=0)) == 0
-
-
 def test_budget_is_empty_without_limits_only() -> None:
     """Alerts read it instead of the limits."""
     for row in CATALOG.rows:

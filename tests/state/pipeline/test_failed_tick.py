@@ -10,7 +10,6 @@ from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
 from disksla.state.pipeline.sampler import Sampler
 from disksla.state.pipeline.sampler_stats import SamplerStats
-from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.state.pipeline.tick import Tick
 from support.simulated_host import CATALOG, a_disk
@@ -55,15 +54,6 @@ def test_failed_ticks_are_counted_until_a_good_one_clears_the_problem(paths: Roo
     ]
     assert [stats.ticks for stats in after] == [1, 2, 2, 2, 3, 3, 4]
     assert after[3].problems == {"sampler": "out of order at 3"}
-
-
-def test_failed_tick_is_in_the_snapshot(paths: Roots) -> None:
-    sampler, _ = sample(paths, 3, failing={2})
-    shown = Snapshot(sampler.state).sampler
-    assert shown.errors["sampler"] == 1
-    assert shown.collectors["sampler"] is False
-    assert shown.problems == {"sampler": "out of order at 2"}
-    assert "vda" in sampler.state.monitored
 
 
 def test_failed_tick_counts_no_error_of_another_source_and_keeps_its_problem(paths: Roots) -> None:

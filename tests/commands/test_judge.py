@@ -46,16 +46,6 @@ def test_imported_result_is_judged(
     assert bool(report["unjudged"]) is not bool(verdicts)
 
 
-def test_table_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(RESULTS / "fio-3.33-buffered-at-a-rate.json")
-    assert main(["judge", path, *VK]) == 2
-    printed = capsys.readouterr().out
-    assert max(map(len, printed.splitlines())) <= 80
-    message = " ".join(printed.split())
-    assert "not judged: randread: found buffered I/O" in message
-    assert "INCOMPLETE: not all tests were measured" in message
-
-
 def test_what_cannot_be_bought_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(RESULTS / "fio-3.33-eight-clones.json")
     main(["judge", path, "--terms", "aws.gp3", "--size", "20GiB", "--iops", "15000"])

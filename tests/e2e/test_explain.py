@@ -1,21 +1,19 @@
-"""`disksla explain` beside a real daemon, and without one."""
+"""`disksla explain` and `disksla doctor` beside a real daemon, and without one."""
 
 import json
 import os
 import pty
 import re
 import subprocess
-from collections.abc import Callable
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, run
+from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, StartDaemon, run
 from support.fake_host import FakeMachine
 from support.waiting import eventually
-
-StartDaemon = Callable[..., Daemon]
 
 
 def words(text: str) -> str:
@@ -70,3 +68,45 @@ def test_daemon_of_another_machine_that_does_not_answer_is_an_error() -> None:
     refused = run("explain", "vda", "--url=http://192.0.2.1:10056", status=2)
     assert "disksla: cannot ask the daemon: http://192.0.2.1:10056: " in refused.stderr
     assert refused.stdout == ""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> FakeMachine:
+    machine = FakeMachine(tmp_path)
+    machine.state.mkdir()
+    return machine
+
+
+def examine(daemon: Daemon, *options: str, status: int) -> dict[tuple[str, str | None], str]:
+    """Return the statuses, by check and subject."""
+    url = f"--url=http://{daemon.address}"
+    document = json.loads(run("doctor", "--json", url, *options, status=status).stdout)
+    return {(each["check"], each["subject"]): each["status"] for each in document["checks"]}
+
+
+def test_daemon_that_works(start_daemon: StartDaemon, machine: FakeMachine) -> None:
+    daemon = start_daemon(*machine.options)
+    first = examine(daemon, *machine.options, status=0)
+    assert first["daemon.running", None] == "ok"
+    assert first["daemon.version", None] == "ok"
+    assert first["daemon.configuration", None] == "ok"
+    assert first["daemon.parts", None] == "ok"
+    assert first["daemon.scraped", None] == "note"
+    daemon.get("/metrics")
+    assert examine(daemon, *machine.options, status=0)["daemon.scraped", None] == "ok"
+    printed = run("doctor", f"--url=http://{daemon.address}", *machine.options).stdout
+    assert printed.splitlines()[-1].endswith("0 wrong")
+
+
+def test_configuration_that_the_daemon_does_not_have(
+    start_daemon: StartDaemon, machine: FakeMachine
+) -> None:
+    daemon = start_daemon(*machine.options)
+    os.utime(machine.config, (time.time() + 1, time.time() + 1))
+    found = examine(daemon, *machine.options, status=0)
+    assert found["daemon.configuration", None] == "note"
+    machine.config.write_text("nonsense: 1\n")
+    assert daemon.request("POST", "/-/reload")[0] == 500
+    found = examine(daemon, *machine.options, status=1)
+    assert found["daemon.configuration", None] == "wrong"
+    assert found["configuration.file", None] == "wrong"

@@ -6,17 +6,15 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
+from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, StartDaemon
 from support.fake_fio import ANSWERS, HANGS, fake_fio, pid_left
 from support.waiting import eventually
-
-StartDaemon = Callable[..., Daemon]
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
 DUE_WITHIN_S = 30.0

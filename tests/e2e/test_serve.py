@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from support import waiting
-from support.daemon_process import PATIENCE_S, Daemon
+from support.daemon_process import PATIENCE_S, Daemon, StartDaemon
 from support.loop_device import attach, needs_loop
-
-StartDaemon = Callable[..., Daemon]
 
 READS, READ_BYTES = 2003, 4096
 WRITES, WRITTEN_BYTES = 997, 16384

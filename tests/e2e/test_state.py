@@ -5,7 +5,7 @@ import json
 import logging
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,10 @@ from disksla.measure.verification.store import save_report
 from disksla.serve.daemon import Daemon as DaemonInProcess
 from disksla.serve.daemon import WebOptions
 from disksla.serve.http_server.listen import ListenAddress
-from support.daemon_process import PATIENCE_S, Daemon
+from support.daemon_process import PATIENCE_S, Daemon, StartDaemon
 from support.fake_host import CAPACITY, CONFIG, FakeMachine
 from support.reports import RESULTS, a_report
 from support.waiting import eventually
-
-StartDaemon = Callable[..., Daemon]
 
 BURST_READS = 28_000
 """More than nine tenths of the credits."""

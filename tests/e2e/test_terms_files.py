@@ -1,11 +1,10 @@
 """The daemon with terms files: changes without a reload, bad files, what is published."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.daemon_process import PATIENCE_S, Daemon, run
+from support.daemon_process import PATIENCE_S, StartDaemon, run
 from support.sysfs_tree import add_device
 from support.waiting import eventually
 
@@ -31,7 +30,7 @@ def flags(tmp_path: Path) -> list[str]:
 
 
 def test_terms_of_the_provider_apply_and_change_without_a_reload(
-    start_daemon: Callable[..., Daemon], flags: list[str], tmp_path: Path
+    start_daemon: StartDaemon, flags: list[str], tmp_path: Path
 ) -> None:
     detected = tmp_path / "state-detect" / "detected.json"
     detected.write_text(DETECTED % 4000)
@@ -87,7 +86,7 @@ def test_terms_of_the_provider_apply_and_change_without_a_reload(
 
 
 def test_what_is_not_known_is_named(
-    start_daemon: Callable[..., Daemon], flags: list[str], tmp_path: Path
+    start_daemon: StartDaemon, flags: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "state-detect" / "cloud.json").write_text(
         (DETECTED % 4000).replace("gp3", "gp9").replace("m6i", "x99")

@@ -1,4 +1,4 @@
-"""Detection of added, removed, resized and mounted disks."""
+"""Detection of added, removed, resized and mounted disks, and their list."""
 
 import os
 import platform
@@ -16,9 +16,10 @@ import pytest
 from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.hotplug import DiskWatcher
+from disksla.kernel.disks.inventory import Inventory, read_disks
 from support import ttar
 from support.log_events import events
-from support.loop_device import added, attached, needs_loop
+from support.loop_device import add_partition, added, attached, needs_loop
 from support.waiting import eventually
 
 HOSTS = Path(__file__).parent.parent / "hosts"
@@ -311,3 +312,28 @@ def test_machine_without_libudev_is_read_from_files() -> None:
     assert library is not None
     hide = f'mount --bind /dev/null {Path(library[1]).resolve()} && exec "$@"'
     run_in_process(WITHOUT_LIBUDEV, prefix=("unshare", "--mount", "sh", "-c", hide, "sh"))
+
+
+DEFAULT = Roots()
+
+
+def by_name(inventory: Inventory) -> dict[str, Disk]:
+    return {disk.name: disk for disk in inventory.disks}
+
+
+@pytest.mark.in_check
+@needs_loop
+def test_real_disk_and_its_partition(tmp_path: Path) -> None:
+    file = tmp_path / "disk"
+    file.touch()
+    with file.open("r+b") as image:
+        image.truncate(SIZE_BYTES)
+    with attached(file) as loop:
+        add_partition(loop, start_bytes=1024**2, size_bytes=SIZE_BYTES // 2)
+        disks = by_name(read_disks(DEFAULT))
+        disk, partition = disks[loop], disks[f"{loop}p1"]
+        assert (disk.major, disk.size_bytes, disk.partition_of) == (7, SIZE_BYTES, None)
+        assert (partition.size_bytes, partition.partition_of) == (SIZE_BYTES // 2, loop)
+        assert partition.diskseq == disk.diskseq
+    later = by_name(read_disks(DEFAULT))
+    assert f"{loop}p1" not in later

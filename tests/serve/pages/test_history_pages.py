@@ -205,27 +205,6 @@ def test_limits_are_lines_with_a_name() -> None:
     assert names_of_limits(NO_LIMITS) == [[], [], []]
 
 
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("iops-300-deep", "the disk was throttled at its limit of 300 IOPS (baseline)"),
-        ("below-60-of-100", "the disk gave less than promised: 59.8 IOPS"),
-        ("unlimited-stalled", "requests were in flight and none completed"),
-        ("idle", "the disk was idle."),
-    ],
-)
-def test_card_answers_in_a_sentence(name: str, sentence: str) -> None:
-    snapshot, past = lived(name)
-    [disk] = snapshot.disks
-    slots = past.seconds(disk)
-    card = html_of([disk_card(disk, past, slots)])
-    first = re.search("<p>(.*?)</p>", card)
-    assert first is not None
-    assert sentence in first[1]
-    assert (total_slot(slots).bad_s > 1) == (name != "idle")
-    assert 'href="/disk?name=' in card
-
-
 def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
     scenario = SCENARIOS["iops-300-deep"]
     state, history = State(Configuration(Settings(), CATALOG)), History()
@@ -334,19 +313,6 @@ def test_document_has_what_commands_need() -> None:
     assert disk.charts.iops[-1] == pytest.approx(300, rel=0.1)
     assert disk.charts.iops[0] is disk.charts.credits_ratio[-1] is None
     assert (disk.claim, disk.machine_limits) == ("", ())
-
-
-def test_document_has_the_last_hour() -> None:
-    snapshot, past = lived("iops-300-deep")
-    minute = Slot(past.history.at_s or 0.0, 60.0, None, RunningTotals(idle_s=60.0))
-    history = msgspec.structs.replace(
-        past.history.disks[DEVICE], packed_minutes=PackedSlots(last=(minute.pack(),))
-    )
-    hour = HistoryView(msgspec.structs.replace(past.history, disks={DEVICE: history}))
-    document = msgspec.to_builtins(disks_document(snapshot, hour, "db-1", "0.2.0"))
-    [disk] = document["disks"]
-    assert disk["hour_sentences"][0] == "For 60 of the last 60 s the disk was idle."
-    assert disk["sentences"][0].startswith("For ")
 
 
 def test_document_has_credits_claim_and_machine() -> None:

@@ -322,7 +322,7 @@ def test_disks_of_the_series_that_share_the_limits_of_their_type(capsys: Capture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "disksla advise DISK --recording load.jsonl.gz"),
+        ((), "cannot advise without the load of the disk: expected one of\n"),
         (("--prometheus", "http://localhost:1", *SERIES), "--prometheus needs DEVICE"),
         (("vdb", "--prometheus", "http://localhost:1"), "expected --last, or --from and --to"),
         (("vdb", "--prometheus", "localhost:1", *SERIES), "expected an address such as"),

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from disksla.base.errors import DiskslaError
-from disksla.base.units import GIB
 from disksla.commands._context import HostContext
 from disksla.commands.cli import main
 from disksla.kernel.disks.disk import nfs_disks
@@ -16,7 +15,7 @@ from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
 from support import ttar
-from support.sysfs_tree import add_device
+from support.sysfs_tree import host_of_files
 
 Captured = pytest.CaptureFixture[str]
 
@@ -27,19 +26,12 @@ MOUNTINFO = "22 1 254:1 / / rw - ext4 /dev/vda1 rw\n30 22 254:16 / /data rw - xf
 @pytest.fixture
 def flags(tmp_path: Path) -> list[str]:
     """Return the flags for a machine with two disks, a partition and a loop device."""
-    sysfs, procfs, udev = (tmp_path / name for name in ("sys", "proc", "udev"))
-    add_device(sysfs, "block/vda", "254:0", 20 * GIB)
-    add_device(sysfs, "block/vda/vda1", "254:1", 19 * GIB, partition="1")
-    add_device(sysfs, "block/vdb", "254:16", 100 * GIB, serial=SERIAL)
-    add_device(sysfs, "block/loop0", "7:0", GIB)
-    (procfs / "1").mkdir(parents=True)
-    (procfs / "1" / "mountinfo").write_text(MOUNTINFO)
-    udev.mkdir()
-    (procfs / "diskstats").write_text(
-        f"   254       0 vda{' 0' * 17}\n   254      16 vdb{' 0' * 17}\n"
-    )
-    (udev / "b254:16").write_text(f"S:disk/by-id/virtio-{SERIAL}\nS:disk/azure/scsi1/lun0\n")
-    return [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={udev}"]
+    disks = ("vda 254:0 20GiB", "vda1 254:1 19GiB partition=1 below=vda", "loop0 7:0 1GiB")
+    vdb = f"vdb 254:16 100GiB serial={SERIAL}"
+    options = host_of_files(tmp_path, *disks, vdb, mountinfo=MOUNTINFO)
+    links = f"S:disk/by-id/virtio-{SERIAL}\nS:disk/azure/scsi1/lun0\n"
+    (tmp_path / "udev" / "b254:16").write_text(links)
+    return options
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.units import GIB
 from disksla.commands.cli import main
-from support.sysfs_tree import add_device
+from support.sysfs_tree import host_of_files
 
 PUBLIC = Path(__file__).parent.parent / "measure" / "verification" / "public"
 RESULTS = Path(__file__).parent.parent / "measure" / "verification" / "results"
@@ -111,11 +110,7 @@ disks:
 def test_terms_of_a_disk_of_this_machine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sysfs, procfs = tmp_path / "sys", tmp_path / "proc"
-    add_device(sysfs, "block/vdb", "254:16", 20 * GIB)
-    (procfs / "1").mkdir(parents=True)
-    (procfs / "1" / "mountinfo").write_text("")
-    paths = [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={tmp_path}"]
+    paths = host_of_files(tmp_path, "vdb 254:16 20GiB")
     config = tmp_path / "disksla.yml"
     config.write_text(CONFIGURATION)
     path = str(PUBLIC / "fio-2.1-mix.txt")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from support.sysfs_tree import host_of_files
 from support.daemon_process import PATIENCE_S, StartDaemon, run
-from support.sysfs_tree import add_device
 from support.waiting import eventually
 
 DETECTED = """
@@ -19,14 +19,11 @@ DETECTED = """
 @pytest.fixture
 def flags(tmp_path: Path) -> list[str]:
     """Return the flags for a machine with one disk and an empty configuration."""
-    add_device(tmp_path / "sys", "block/vda", "254:0", 2**30)
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc" / "diskstats").write_text(f"   254       0 vda{' 0' * 17}\n")
+    options = host_of_files(tmp_path, "vda 254:0 1GiB")
     (tmp_path / "disksla.yml").write_text(f"state: {{directory: {tmp_path / 'state'}}}\n")
     (tmp_path / "terms.d").mkdir()
     (tmp_path / "state-detect").mkdir(parents=True)
-    paths = {"config.file": "disksla.yml", "path.procfs": "proc", "path.sysfs": "sys"}
-    return [f"--{option}={tmp_path / name}" for option, name in paths.items()]
+    return [*options, f"--config.file={tmp_path / 'disksla.yml'}"]
 
 
 def test_terms_of_the_provider_apply_and_change_without_a_reload(

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="recording of the load, written by `disksla record`",
     )
-    add_server(parser, required=False)
+    add_server(parser)
     add_period(parser)
     parser.add_argument(
         "--terms",

@@ -1,0 +1,285 @@
+"""For how long a disk ran at which of its limits, by means of intervals.
+
+The law. An interval ran at a limit if its load is from 1.2 % below it to the excess of the limiter
+above it, half a request or more was in flight on average, and so it is in the interval before or
+after it. That a limiter made requests wait is not known: a disk whose load is so much by chance
+looks the same, and one that was throttled for a part of an interval is missed.
+
+Credits are those of `verdict.credits`, whose bounds hold for intervals of any length: they allow
+for any order of the requests in one. What ran at a limit is no sign of a throttle, so they follow
+from what was used alone.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import compress, groupby, pairwise
+from operator import add
+
+import msgspec
+from msgspec.structs import replace
+
+from disksla.measure.means.mean import MOST_INFLIGHT, Mean
+from disksla.promise.catalogue import Charge, Limits, Resource
+from disksla.verdict.credits import CreditLevel, open_account, throttled_by
+from disksla.verdict.interval import Interval, load_of
+from disksla.verdict.throttling import LimitKind, Throttle, ThrottleLevel, binding_limit
+
+BELOW_RATIO = 0.012
+"""By how much less than a limit a load is at it: of 89 published rates at a limit, all but a few
+are at most 1 % below it (docs/limiters.md)."""
+LEAST_INFLIGHT = 0.5
+HIGH, NEAR = 0.8, 0.95
+"""Loads above which time is added up."""
+EMPTY_RATIO = 0.01
+_APART_S = 1.5
+"""Two intervals with less than this between them follow each other: agents round times."""
+
+_Levels = tuple[CreditLevel, ...]
+
+
+class AtLimit(msgspec.Struct, frozen=True):
+    """Intervals that follow each other and ran at a limit."""
+
+    start_s: float
+    end_s: float
+    level: ThrottleLevel
+    limit: LimitKind
+
+    @property
+    def seconds(self) -> float:
+        """Duration."""
+        return self.end_s - self.start_s
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """What requests took on average in some intervals; None if there were none, or unknown."""
+
+    request_s: float | None = None
+    read_s: float | None = None
+    write_s: float | None = None
+
+
+class CreditsSeen(msgspec.Struct, frozen=True):
+    """Burst credits of one resource: bounds in shares of the capacity."""
+
+    resource: Resource
+    capacity_credits: float
+    lower_ratio: float
+    """At the end, as the next."""
+    upper_ratio: float
+    lowest_upper_ratio: float
+    """The lowest upper bound: there was no more than this."""
+    lowest_timestamp_s: float
+    empty_s: float
+    """Time in which not even the upper bound was 1 % of the capacity."""
+    maybe_empty_s: float
+    """Time in which the lower bound was not 1 %, without that."""
+
+
+class LimitUse(msgspec.Struct, frozen=True):
+    """What a disk, or disks together, did in intervals, relative to limits."""
+
+    start_s: float
+    end_s: float
+    seconds: float
+    """Time that is in intervals."""
+    interval_s: float
+    """Usual length of an interval."""
+    at_limit: tuple[AtLimit, ...]
+    """In order of time."""
+    largest_load: float | None
+    """Without limits None; as the times above loads."""
+    largest_timestamp_s: float
+    """End of the interval with the largest load or, without limits, the most requests."""
+    largest_iops: float
+    largest_bytes_per_second: float
+    high_s: float
+    near_s: float
+    beyond_s: float
+    """Time in which it did more than any limit permits."""
+    latency_at_limit: Latency
+    latency_otherwise: Latency
+    credits: tuple[CreditsSeen, ...] = ()
+    is_depth_known: bool = True
+    """Whether the requests in flight are known of all intervals with requests."""
+
+    @property
+    def at_limit_s(self) -> float:
+        """Time at a limit."""
+        return sum(each.seconds for each in self.at_limit)
+
+
+def use_of_limits(means: Sequence[Mean], limits: Limits) -> LimitUse:
+    """Return for how long a disk with these limits ran at them; there is one interval at least."""
+    intervals = [mean.interval for mean in means]
+    levels = list(_levels(means, limits))
+    found = _repeated(
+        means, [_limit_at(mean, limits, each) for mean, each in zip(means, levels, strict=True)]
+    )
+    burst = limits.burst
+    most_charges = limits.burst_throttled_charges or limits.throttled_charges
+    is_unlimited = burst is not None and burst.length == "unlimited"
+    charges = most_charges if is_unlimited else limits.throttled_charges
+    loads = [min(load_of(case, charges) or 0.0 for case in mean.cases) for mean in means]
+    most_loads = [min(load_of(case, most_charges) or 0.0 for case in mean.cases) for mean in means]
+
+    def seconds_above(bound: float, loads: Sequence[float]) -> float:
+        pairs = zip(intervals, loads, strict=True)
+        return sum(interval.seconds for interval, load in pairs if load > bound)
+
+    largest = max(range(len(means)), key=lambda each: (loads[each], intervals[each].requests))
+    return LimitUse(
+        start_s=means[0].start_s,
+        end_s=means[-1].end_s,
+        seconds=sum(each.seconds for each in intervals),
+        interval_s=sorted(each.seconds for each in intervals)[len(intervals) // 2],
+        at_limit=tuple(_stretches(means, found)),
+        largest_load=loads[largest] if charges else None,
+        largest_timestamp_s=intervals[largest].end_s,
+        largest_iops=max(each.requests / each.seconds for each in intervals),
+        largest_bytes_per_second=max(each.bytes / each.seconds for each in intervals),
+        high_s=seconds_above(HIGH, loads),
+        near_s=seconds_above(NEAR, loads),
+        beyond_s=seconds_above(1 + limits.limiter.excess_ratio, most_loads),
+        latency_at_limit=_latency(means, [each is not None for each in found]),
+        latency_otherwise=_latency(means, [each is None for each in found]),
+        credits=_credits_seen(means, levels),
+        is_depth_known=all(
+            mean.inflight is not None or not mean.interval.requests for mean in means
+        ),
+    )
+
+
+def _limit_at(mean: Mean, limits: Limits, levels: _Levels) -> Throttle | None:
+    """Return the limit that an interval was at, if it is not the only one; None if at none."""
+    if mean.inflight is None or mean.inflight < LEAST_INFLIGHT:
+        return None
+    burst = limits.burst
+    has_base = burst is None or burst.length != "unlimited"
+    all_charges: tuple[tuple[ThrottleLevel, tuple[Charge, ...]], ...] = (
+        ("base", limits.throttled_charges if has_base else ()),
+        ("burst", limits.burst_throttled_charges),
+    )
+    for level, charges in all_charges:
+        loads = [load_of(case, charges) or 0.0 for case in mean.cases]
+        is_at = [1 - BELOW_RATIO <= load <= 1 + limits.limiter.excess_ratio for load in loads]
+        # Of requests that are not told apart, no case is more likely than another.
+        if any(is_at) if mean.is_told_apart else all(is_at):
+            throttle = Throttle(level, binding_limit(mean.cases[is_at.index(True)], charges))
+            if level == "burst" or not _has_credits(throttle, limits, levels):
+                return throttle
+    return None
+
+
+def _has_credits(throttle: Throttle, limits: Limits, levels: _Levels) -> bool:
+    """Return whether the buckets of a limit were certainly not empty: it is not the baseline's."""
+    of_limit = [
+        level.ratio(level.lower_credits) > EMPTY_RATIO
+        for bucket, level in zip(limits.buckets, levels, strict=True)
+        if throttled_by(bucket, throttle) is not None
+    ]
+    return bool(of_limit) and all(of_limit)
+
+
+def _repeated(means: Sequence[Mean], found: Sequence[Throttle | None]) -> list[Throttle | None]:
+    """Return what was found of intervals whose neighbour was at a limit of the same level."""
+    repeated: list[Throttle | None] = [None] * len(means)
+    for number, (before, after) in enumerate(pairwise(found)):
+        follows = _follows(means[number], means[number + 1])
+        if follows and before is not None and after is not None and before.level == after.level:
+            repeated[number], repeated[number + 1] = before, after
+    return repeated
+
+
+def _follows(before: Mean, after: Mean) -> bool:
+    return after.start_s - before.end_s < _APART_S
+
+
+def _stretches(means: Sequence[Mean], found: Sequence[Throttle | None]) -> Iterator[AtLimit]:
+    """Yield the times at a limit."""
+    number, last = 0, None
+    numbered = []
+    for mean, throttle in zip(means, found, strict=True):
+        number += last is None or not _follows(last, mean)
+        last = mean
+        numbered.append((mean, number, throttle))
+    for (_, throttle), group in groupby(numbered, key=lambda each: each[1:]):
+        inside = [mean for mean, _, _ in group]
+        if throttle is not None:
+            yield AtLimit(inside[0].start_s, inside[-1].end_s, throttle.level, throttle.limit)
+
+
+def _latency(means: Sequence[Mean], chosen: Sequence[bool]) -> Latency:
+    """Return what requests took in the chosen intervals."""
+    busy = [mean for mean in compress(means, chosen) if mean.interval.requests]
+    if not busy:
+        return Latency()
+    took_s = [mean.took_s for mean in busy]
+    whole = reduce(add, (mean.interval for mean in busy))
+    all_s = None if None in took_s else sum(each or 0.0 for each in took_s)
+    # Times of writes, as the kernel counts them, have those of flushes in them.
+    return Latency(
+        None if all_s is None else all_s / whole.requests,
+        _per_request(whole.read_ms, whole.reads),
+        _per_request(whole.write_ms, whole.writes),
+    )
+
+
+def _per_request(took_ms: int | None, requests: int) -> float | None:
+    return None if took_ms is None or not requests else took_ms / 1000 / requests
+
+
+def _levels(means: Sequence[Mean], limits: Limits) -> Iterator[_Levels]:
+    """Yield the levels of the credits after each interval; nothing is known at the start."""
+    account = open_account(limits, means[0].start_s)
+    for mean in means:
+        if account is None:
+            yield ()
+            continue
+        if mean.start_s - account.at_s >= _APART_S:
+            account = account.after_gap(limits, None, mean.start_s, MOST_INFLIGHT)
+        interval = replace(mean.interval, seconds=max(mean.end_s - account.at_s, 0.1))
+        most, fewest = _most_and_fewest(mean, interval, limits)
+        account = account.after_window(limits, most, None, mean.end_s, fewest)
+        yield account.levels(limits, interval)
+
+
+def _most_and_fewest(
+    mean: Mean, interval: Interval, limits: Limits
+) -> tuple[Interval, Interval | None]:
+    """Return what may have been used of the credits at most and at least; None if it is known."""
+    rounding = math.ceil(mean.rounding)
+    cases = sorted(mean.cases, key=lambda case: load_of(case, limits.enforced_charges) or 0.0)
+    fewest = interval.with_fewest_writes(None) if interval.flushes else cases[0]
+    if not rounding and len(cases) == 1:
+        return interval, None
+    return (
+        replace(cases[-1], seconds=interval.seconds, reads=cases[-1].reads + rounding),
+        replace(fewest, seconds=interval.seconds, reads=max(0, fewest.reads - rounding)),
+    )
+
+
+def _credits_seen(means: Sequence[Mean], levels: Sequence[_Levels]) -> tuple[CreditsSeen, ...]:
+    """Return what is known of each bucket over all intervals."""
+    return tuple(_seen(means, of_bucket) for of_bucket in zip(*levels, strict=True))
+
+
+def _seen(means: Sequence[Mean], levels: Sequence[CreditLevel]) -> CreditsSeen:
+    last = levels[-1]
+    upper = [each.ratio(each.upper_credits) for each in levels]
+    lower = [each.ratio(each.lower_credits) for each in levels]
+    lowest = upper.index(min(upper))
+    seconds = [mean.interval.seconds for mean in means]
+    empty_s = sum(s for s, ratio in zip(seconds, upper, strict=True) if ratio < EMPTY_RATIO)
+    maybe_s = sum(s for s, ratio in zip(seconds, lower, strict=True) if ratio < EMPTY_RATIO)
+    return CreditsSeen(
+        resource=last.resource,
+        capacity_credits=last.capacity_credits,
+        lower_ratio=lower[-1],
+        upper_ratio=upper[-1],
+        lowest_upper_ratio=upper[lowest],
+        lowest_timestamp_s=means[lowest].end_s,
+        empty_s=empty_s,
+        maybe_empty_s=maybe_s - empty_s,
+    )

@@ -61,6 +61,35 @@ def test_terms_of_files(api: Api, capsys: Captured, tmp_path: Path) -> None:
     assert "vdc, terms written out: ran at its limit for 60 min" in text
 
 
+FILES = Path(__file__).parents[1] / "measure" / "means" / "sysstat"
+
+
+@pytest.mark.parametrize("file", sorted(FILES.iterdir()), ids=lambda file: file.name)
+def test_output_of_sysstat_is_a_recording(file: Path, capsys: Captured) -> None:
+    command = ["explain", "--recording", str(file), *GP3]
+    assert main(command) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "0 of 1 disk with known limits ran at a limit. vm vda, aws.gp3, 500 GiB: never" in text
+    assert "3 s in intervals of 1 s" in text
+    assert main([*command, "loop0", "--json"]) == 0
+    [disk] = json.loads(capsys.readouterr().out)["disks"]
+    assert disk["title"] == "vm loop0"
+    assert main([*command, "vdz"]) == 2
+    assert "found vda, loop0 in" in capsys.readouterr().err.replace("loop0, vda", "vda, loop0")
+
+
+def test_iostat_without_times(capsys: Captured, tmp_path: Path) -> None:
+    file = tmp_path / "iostat.txt"
+    head, row = "Device r/s w/s rkB/s wkB/s aqu-sz", "sda 2990.00 0.00 11960.00 0.00 8.00"
+    file.write_text(f"{head}\n{row}\n\n" * 3)
+    command = ["explain", "--recording", str(file), *GP3]
+    assert main(command) == 2
+    assert f"cannot read {file}: the reports of iostat have no times" in capsys.readouterr().err
+    assert main([*command, "--every", "5s"]) == 0
+    assert "sda, aws.gp3, 500 GiB: ran at its limit for 15 s" in capsys.readouterr().out
+    assert main(["explain", "--recording", str(tmp_path / "none"), *GP3]) == 2
+
+
 def test_json(api: Api, capsys: Captured) -> None:
     command = ["explain", "--prometheus", api.address, *HOUR, *GP3, "--json", "vdb"]
     assert main(command) == 0

@@ -1,6 +1,7 @@
 """What others recorded of disks: where it is, what the disks were sold as, and what it says."""
 
 import argparse
+import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,9 +9,10 @@ from typing import NamedTuple
 
 from disksla.base.console import to_json
 from disksla.base.errors import DiskslaError
+from disksla.base.schema.yaml_file import read_named
 from disksla.clouds.http_client.transport import carry_out
 from disksla.commands._context import read_all
-from disksla.commands._options import check_unused, parse_size_of_disk
+from disksla.commands._options import check_unused, duration_s, parse_size_of_disk
 from disksla.commands._prometheus import add_period, period_of, server_of
 from disksla.commands._provision import (
     add_machine,
@@ -22,8 +24,10 @@ from disksla.commands._provision import (
 from disksla.kernel.disks import Disk
 from disksla.measure.advice import Candidate
 from disksla.measure.means import Mean, together, use_of_limits
+from disksla.measure.means.mean import NOT_DISKS
 from disksla.measure.means.means_page import DiskUse, MachineUse, in_order, means_page
 from disksla.measure.means.node_exporter import find_node_disks, read_means
+from disksla.measure.means.sysstat import LARGEST_BYTES, is_sysstat, parse_sysstat
 from disksla.measure.prometheus import Period, Selection
 from disksla.promise.catalogue import MachineChoice, Provision, shared_limits
 from disksla.promise.catalogue.machine_tables import load_machine_rules
@@ -39,8 +43,19 @@ from disksla.tell.printed_page import print_parts
 _WITHIN_S = 600.0
 """All questions about one disk."""
 _MOST_DETAILED = 3
+_HEAD_BYTES = 64 * 1024
 _OF_OTHERS = (
-    *("--last", "--terms", "--size", "--iops", "--bandwidth", "--option", "--machine", "--vcpus"),
+    *(
+        "--every",
+        "--last",
+        "--terms",
+        "--size",
+        "--iops",
+        "--bandwidth",
+        "--option",
+        "--machine",
+        "--vcpus",
+    ),
 )
 
 
@@ -58,7 +73,7 @@ class RecordedDisk(NamedTuple):
         return f"{self.instance} {self.disk.name}".strip()
 
 
-class SoldDisk(NamedTuple):
+class Sold(NamedTuple):
     """What a disk was sold as, and who says so."""
 
     candidate: Candidate
@@ -89,6 +104,12 @@ def add_others(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", metavar="SIZE", help="with --terms: size as sold")
     add_provision(parser)
     add_machine(parser, "of disks that others recorded")
+    parser.add_argument(
+        "--every",
+        type=duration_s,
+        metavar="TIME",
+        help="with output of iostat without times (-t): the time between its reports, such as 5s",
+    )
 
 
 def check_own(arguments: argparse.Namespace) -> None:
@@ -100,9 +121,23 @@ def check_own(arguments: argparse.Namespace) -> None:
         raise DiskslaError("found --from or --to; expected them with --prometheus")
 
 
+def is_of_others(arguments: argparse.Namespace) -> bool:
+    """Return whether others recorded what is asked about. Raise DiskslaError."""
+    if arguments.recording is None:
+        return arguments.prometheus is not None
+    try:
+        with arguments.recording.open("rb") as file:
+            return is_sysstat(file.read(_HEAD_BYTES).decode(errors="replace"))
+    except OSError as error:
+        raise DiskslaError(f"cannot read {arguments.recording}: {error.strerror}") from None
+
+
 def explain_others(arguments: argparse.Namespace) -> int:
     """Print what disks did that others recorded."""
-    disks, period = from_prometheus(arguments, arguments.devices)
+    if arguments.recording is None:
+        disks, period = from_prometheus(arguments, arguments.devices)
+    else:
+        disks, period = _from_file(arguments)
     uses = uses_of(arguments, disks)
     if arguments.json:
         print(to_json({"period": period, "disks": uses}))
@@ -136,7 +171,32 @@ def from_prometheus(
     return seen, period
 
 
-def sold_as(arguments: argparse.Namespace, configuration: Configuration, disk: Disk) -> SoldDisk:
+def _from_file(arguments: argparse.Namespace) -> tuple[list[RecordedDisk], Period]:
+    """Return what sysstat recorded of the named disks, or of all. Raise DiskslaError."""
+    file, names = arguments.recording, arguments.devices
+    text = read_named(file, LARGEST_BYTES).decode(errors="replace")
+    try:
+        found = parse_sysstat(text, arguments.every)
+    except DiskslaError as error:
+        raise DiskslaError(f"cannot read {file}: {error}") from None
+    chosen = [
+        each
+        for each in found
+        if (each.device in names if names else not each.device.startswith(NOT_DISKS))
+    ]
+    if not chosen:
+        devices = ", ".join(dict.fromkeys(each.device for each in found))
+        raise DiskslaError(f"found {devices} in {file}; expected {', '.join(names) or 'a disk'}")
+    disks = [
+        RecordedDisk(host, Disk(device, 0, 0, size_bytes=0), means)
+        for host, device, means in chosen
+    ]
+    start_s = min(each.means[0].start_s for each in disks)
+    end_s = max(each.means[-1].end_s for each in disks)
+    return disks, Period(math.floor(start_s), math.ceil(end_s))
+
+
+def sold_as(arguments: argparse.Namespace, configuration: Configuration, disk: Disk) -> Sold:
     """Return what a disk was sold as by the options, or else by the files. Raise DiskslaError."""
     if arguments.terms is None:
         check_alone(arguments)
@@ -146,7 +206,7 @@ def sold_as(arguments: argparse.Namespace, configuration: Configuration, disk: D
         assignment = assign(disk, settings, configuration.catalog, files)
         row = configuration.catalog.find(assignment.terms)
         name = assignment.terms if row is None else row.id
-        return SoldDisk(
+        return Sold(
             Candidate(name, assignment.size_bytes, entry or Provision(), assignment.limits),
             assignment.reason,
         )
@@ -154,7 +214,7 @@ def sold_as(arguments: argparse.Namespace, configuration: Configuration, disk: D
         raise DiskslaError("--terms needs --size SIZE: limits depend on the size of the disk")
     terms = configuration.catalog[arguments.terms]
     size_bytes = parse_size_of_disk("--size", arguments.size, terms)
-    return SoldDisk(sold_by_options(arguments, terms, size_bytes), "")
+    return Sold(sold_by_options(arguments, terms, size_bytes), "")
 
 
 def uses_of(arguments: argparse.Namespace, disks: Sequence[RecordedDisk]) -> list[DiskUse]:
@@ -186,7 +246,7 @@ def _machine_uses(
     arguments: argparse.Namespace,
     configuration: Configuration,
     disks: Sequence[RecordedDisk],
-    sold: Mapping[str, SoldDisk],
+    sold: Mapping[str, Sold],
 ) -> Mapping[str, list[MachineUse]]:
     """Return what the disks of each machine did together, by disk; all are of the same type."""
     uses: defaultdict[str, list[MachineUse]] = defaultdict(list)

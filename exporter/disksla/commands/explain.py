@@ -23,7 +23,7 @@ from disksla.commands._context import (
     recorded_context,
 )
 from disksla.commands._daemon import add_remote_url, chosen_disks
-from disksla.commands._means import add_others, check_own, explain_others
+from disksla.commands._means import add_others, check_own, explain_others, is_of_others
 from disksla.commands._options import add_duration
 from disksla.commands._prometheus import add_server
 from disksla.commands._recent import (
@@ -74,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--recording",
         type=Path,
         metavar="FILE",
-        help="explain disks of this recording, with its configuration, without sampling",
+        help="explain disks of this recording, with its configuration, without sampling; or what"
+        " sysstat printed: sadf -j -- -d, iostat -x -t, or iostat -x -t -o JSON",
     )
     add_remote_url(parser, source)
     add_server(parser, source)
@@ -85,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what all disks did lately, or those that are named, with identity and limits."""
-    if arguments.prometheus is not None:
+    if is_of_others(arguments):
         return explain_others(arguments)
     check_own(arguments)
     if is_remote(arguments.url):

@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from disksla.measure.means.mean import MOST_INFLIGHT, Mean
-from disksla.promise.catalogue import Charge, Limits, Resource
+from disksla.promise.catalogue import Charge, Limits, Resource, Work
 from disksla.verdict.credits import CreditLevel, open_account, throttled_by
 from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.throttling import LimitKind, Throttle, ThrottleLevel, binding_limit
@@ -249,14 +249,25 @@ def _most_and_fewest(
     mean: Mean, interval: Interval, limits: Limits
 ) -> tuple[Interval, Interval | None]:
     """Return what may have been used of the credits at most and at least; None if it is known."""
-    rounding = math.ceil(mean.rounding)
     cases = sorted(mean.cases, key=lambda case: load_of(case, limits.enforced_charges) or 0.0)
     fewest = interval.with_fewest_writes(None) if interval.flushes else cases[0]
-    if not rounding and len(cases) == 1:
+    if mean.rounding == Work() and len(cases) == 1:
         return interval, None
-    return (
-        replace(cases[-1], seconds=interval.seconds, reads=cases[-1].reads + rounding),
-        replace(fewest, seconds=interval.seconds, reads=max(0, fewest.reads - rounding)),
+    seconds = interval.seconds
+    return _rounded(cases[-1], 1, mean.rounding, seconds), _rounded(
+        fewest, -1, mean.rounding, seconds
+    )
+
+
+def _rounded(interval: Interval, sign: int, rounding: Work, seconds: float) -> Interval:
+    """Return the most or the least that may have been before it was rounded."""
+    return replace(
+        interval,
+        seconds=seconds,
+        reads=max(0, interval.reads + sign * math.ceil(rounding.reads)),
+        writes=max(0, interval.writes + sign * math.ceil(rounding.writes)),
+        read_bytes=max(0, interval.read_bytes + sign * math.ceil(rounding.read_bytes)),
+        written_bytes=max(0, interval.written_bytes + sign * math.ceil(rounding.written_bytes)),
     )
 
 

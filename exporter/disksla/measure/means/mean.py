@@ -6,12 +6,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from disksla.base.counts import total
+from disksla.promise.catalogue import Work
 from disksla.verdict.interval import Interval
 
 LONGEST_S = 900.0
 """A longer interval is a gap: it says nothing of any time in it."""
 MOST_INFLIGHT = 1024
 """No more requests than this are in flight where it is not known how many: queues of drivers."""
+NOT_DISKS = ("dm-", "loop", "md", "ram", "sr", "zram")
+"""Devices that are no disks, or consist of them, which agents have beside them."""
 _TOGETHER_S = 1.0
 """Intervals that end within this time are the same."""
 
@@ -26,8 +30,8 @@ class Mean(NamedTuple):
     """Requests in flight on average; None if that is not known."""
     is_told_apart: bool = True
     """False: reads and writes are counted together. All are `reads` then."""
-    rounding: float = 0.0
-    """By how much the requests may be more or fewer, because the agent rounded them."""
+    rounding: Work = Work()
+    """By how much it may be more or less, because the agent rounded it."""
 
     @property
     def end_s(self) -> float:
@@ -84,5 +88,5 @@ def _beside(means: Sequence[Mean]) -> Mean:
         whole,
         inflight,
         is_told_apart=all(mean.is_told_apart for mean in means),
-        rounding=sum(mean.rounding for mean in means),
+        rounding=total(mean.rounding for mean in means),
     )

@@ -243,7 +243,8 @@ def _notes(disks: Sequence[DiskUse]) -> Iterator[str]:
 
 
 def _time(period: Period, timestamp_s: float) -> str:
-    return period.text(timestamp_s)
+    """Return a time, or how long after the start it is if no time is known."""
+    return period.text(timestamp_s) if period.start_timestamp_s else format_duration(timestamp_s)
 
 
 def _duration(seconds: float) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from disksla.clouds.http_client import Exchanges
 from disksla.kernel.disks import Disk
-from disksla.measure.means.mean import LONGEST_S, MOST_INFLIGHT, Mean
+from disksla.measure.means.mean import LONGEST_S, MOST_INFLIGHT, NOT_DISKS, Mean
 from disksla.measure.prometheus import (
     CHUNK_S,
     DiskName,
@@ -41,8 +41,6 @@ _METRICS = (
 _INFO = "node_disk_info"
 _BEFORE_S = round(LONGEST_S)
 """The last scrape before a time is searched for in so many seconds."""
-_NOT_DISKS = ("dm-", "loop", "md", "ram", "sr", "zram")
-"""Devices that are no disks, or consist of them: by default, node_exporter has some of them."""
 
 
 def find_node_disks(
@@ -71,7 +69,7 @@ def find_node_disks(
         own = tuple(sorted((name, text) for name, text in labels.items() if name != "__name__"))
         name = DiskName(own, disk.serial or "")
         is_named = is_selected(name, (), selection.patterns)
-        if is_named and (selection.patterns or not disk.name.startswith(_NOT_DISKS)):
+        if is_named and (selection.patterns or not disk.name.startswith(NOT_DISKS)):
             found.append((name, disk))
     return sorted(found, key=lambda each: each[0])
 
@@ -91,7 +89,9 @@ def read_means(server: Server, name: DiskName, period: Period) -> Exchanges[list
         until_s = min(start_s + CHUNK_S - _BEFORE_S, end_s)
         before_s = start_s - _BEFORE_S
         labels = dict(name.labels)
-        steps = yield from read_increases(server, _METRICS, labels, before_s, until_s, _WRITES)
+        steps = yield from read_increases(
+            server, _METRICS, labels, start_s=before_s, end_s=until_s, needed=_WRITES
+        )
         means += means_of_steps(within(steps, start_s, until_s))
     return means
 

@@ -99,6 +99,39 @@ def test_json(api: Api, capsys: Captured) -> None:
     ]
 
 
+def node(api: Api, command: str, *options: str) -> int:
+    return main(
+        [command, "--prometheus", api.address, "--series", "node_exporter", *HOUR, *options]
+    )
+
+
+def test_report(api: Api, capsys: Captured, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    assert node(api, "report", *GP3, "--html", str(file), "--match", '{job="node"}') == 1
+    assert "1 of 2 disks with known limits ran at a limit: db-1:9100 vdb." in file.read_text()
+    assert "ran at its limit for 10 min" in capsys.readouterr().out
+    assert node(api, "report", *GP3, "--disk", "db-1:vdc") == 0
+    assert node(api, "report") == 2
+    assert "The limits of no disk are known" in capsys.readouterr().out
+    assert node(api, "report", *GP3, "--objective", "99") == 2
+    assert "found --objective with --series node_exporter" in capsys.readouterr().err
+
+
+def test_advice(capsys: Captured) -> None:
+    disk = NodeDisk("vdb").does(80, reads=100).does(160, inflight=12, reads=3000)
+    with serving(Server([*disk.series, *NodeDisk("vdc").does(240, reads=1).series])) as api:
+        assert node(api, "advise", "vdb", *GP3, "--machine", "m5.large") == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert "60 min recorded, at its limit for 66.7 % of the time" in text
+        assert "closed loop: 12 requests are in flight while the disk is at its limit" in text
+        assert "a request waits up to 2 ms, not 4 ms, and up to 6000 are served" in text
+        assert "The m5.large would throttle first: it allows the disk 3600 IOPS" in text
+        assert node(api, "advise", "vdb") == 2
+        assert "cannot advise on db-1:9100 vdb: no entry" in capsys.readouterr().err
+        assert node(api, "advise", "vd*", *GP3) == 2
+        assert "found db-1:9100 vdb, db-1:9100 vdc for 'vd*'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -3,11 +3,11 @@
 import argparse
 import math
 import time
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import compress, groupby
 from typing import NamedTuple
 
-from disksla.base.console import to_json
+from disksla.base.console import progress_bar, to_json
 from disksla.base.errors import DiskslaError
 from disksla.base.schema.yaml_file import read_named
 from disksla.clouds.http_client.transport import carry_out
@@ -40,23 +40,12 @@ from disksla.promise.configuration import (
 )
 from disksla.tell.printed_page import print_parts
 
-_WITHIN_S = 600.0
+WITHIN_S = 600.0
 """All questions about one disk."""
 _MOST_DETAILED = 3
 _HEAD_BYTES = 64 * 1024
-_OF_OTHERS = (
-    *(
-        "--every",
-        "--last",
-        "--terms",
-        "--size",
-        "--iops",
-        "--bandwidth",
-        "--option",
-        "--machine",
-        "--vcpus",
-    ),
-)
+OF_SOLD = ("--terms", "--size", "--iops", "--bandwidth", "--option", "--machine", "--vcpus")
+"""The options of `add_sold`."""
 
 
 class RecordedDisk(NamedTuple):
@@ -71,13 +60,6 @@ class RecordedDisk(NamedTuple):
     def title(self) -> str:
         """Instance and device."""
         return f"{self.instance} {self.disk.name}".strip()
-
-
-class Sold(NamedTuple):
-    """What a disk was sold as, and who says so."""
-
-    candidate: Candidate
-    reason: str
 
 
 def add_series(parser: argparse.ArgumentParser, *, of_disksla: bool) -> None:
@@ -95,6 +77,17 @@ def add_others(parser: argparse.ArgumentParser) -> None:
     """Add the options for what others recorded: the period, and what the disks were sold as."""
     add_series(parser, of_disksla=False)
     add_period(parser)
+    add_sold(parser)
+    parser.add_argument(
+        "--every",
+        type=duration_s,
+        metavar="TIME",
+        help="with output of iostat without times (-t): the time between its reports, such as 5s",
+    )
+
+
+def add_sold(parser: argparse.ArgumentParser) -> None:
+    """Add what the disks were sold as that others recorded, and their machine."""
     parser.add_argument(
         "--terms",
         metavar="ID",
@@ -104,19 +97,13 @@ def add_others(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", metavar="SIZE", help="with --terms: size as sold")
     add_provision(parser)
     add_machine(parser, "of disks that others recorded")
-    parser.add_argument(
-        "--every",
-        type=duration_s,
-        metavar="TIME",
-        help="with output of iostat without times (-t): the time between its reports, such as 5s",
-    )
 
 
 def check_own(arguments: argparse.Namespace) -> None:
-    """Raise DiskslaError for options that mean nothing of what disksla itself saw."""
+    """Raise DiskslaError for options of `explain` that mean nothing of what disksla itself saw."""
     if arguments.duration_s is not None and (arguments.url or arguments.recording):
         raise DiskslaError("found --for with --url or --recording; expected one of them")
-    check_unused(arguments, "what disksla itself recorded", _OF_OTHERS)
+    check_unused(arguments, "what disksla itself recorded", ("--every", "--last", *OF_SOLD))
     if arguments.start is not None or arguments.end is not None:
         raise DiskslaError("found --from or --to; expected them with --prometheus")
 
@@ -135,143 +122,147 @@ def is_of_others(arguments: argparse.Namespace) -> bool:
 def explain_others(arguments: argparse.Namespace) -> int:
     """Print what disks did that others recorded."""
     if arguments.recording is None:
-        disks, period = from_prometheus(arguments, arguments.devices)
+        uses, period = from_prometheus(arguments, arguments.devices)
     else:
-        disks, period = _from_file(arguments)
-    uses = uses_of(arguments, disks)
+        uses, period = _from_file(arguments)
+    print_uses(arguments, uses, period)
+    return 0
+
+
+def print_uses(arguments: argparse.Namespace, uses: Sequence[DiskUse], period: Period) -> None:
+    """Print what disks did, as text or JSON."""
     if arguments.json:
         print(to_json({"period": period, "disks": uses}))
     else:
         print_parts(means_page(uses, period, _MOST_DETAILED))
-    return 0
 
 
 def from_prometheus(
     arguments: argparse.Namespace, patterns: Sequence[str], matchers: str = ""
-) -> tuple[list[RecordedDisk], Period]:
-    """Return what node_exporter recorded of the selected disks. Raise DiskslaError.
+) -> tuple[list[DiskUse], Period]:
+    """Return what the selected disks did by the series of node_exporter. Raise DiskslaError.
 
-    A device without an instance is that of every machine.
+    A device without an instance is that of every machine. One machine after the other is read.
     """
     period, server = period_of(arguments, time.time()), server_of(arguments)
+    configuration = read_all(arguments)
     named = tuple(each for name in patterns for each in (name, f"*:{name}"))
-    found = carry_out(find_node_disks(server, Selection(matchers, named), period), _WITHIN_S)
-    disks = [
-        RecordedDisk(name.instance, disk, carry_out(read_means(server, name, period), _WITHIN_S))
-        for name, disk in found
-    ]
-    seen = [each for each in disks if each.means]
-    if not seen:
+    found = carry_out(find_node_disks(server, Selection(matchers, named), period), WITHIN_S)
+    by_instance = sorted(found, key=lambda each: each[0].instance)
+    uses: list[DiskUse] = []
+    with progress_bar(len(found)) as progress:
+        for instance, group in groupby(by_instance, key=lambda each: each[0].instance):
+            disks = []
+            for name, disk in group:
+                progress(name.title, 0.0)
+                means = carry_out(read_means(server, name, period), WITHIN_S)
+                disks += [RecordedDisk(instance, disk, means)] if means else []
+                progress(name.title, 1.0)
+            uses += _uses_of(arguments, configuration, disks)
+    if not uses:
         wanted = f" of {', '.join(patterns)}" if patterns else ""
         raise DiskslaError(
             f"{arguments.command} failed: the server has no two scrapes of node_disk_*{wanted} in"
             " this period; see that node_exporter is scraped every 10 minutes or more often, and"
             " the names and the period are right"
         )
-    return seen, period
+    return in_order(uses), period
 
 
-def _from_file(arguments: argparse.Namespace) -> tuple[list[RecordedDisk], Period]:
-    """Return what sysstat recorded of the named disks, or of all. Raise DiskslaError."""
+def _from_file(arguments: argparse.Namespace) -> tuple[list[DiskUse], Period]:
+    """Return what the named disks did, or all, by the output of sysstat. Raise DiskslaError."""
     file, names = arguments.recording, arguments.devices
     text = read_named(file, LARGEST_BYTES).decode(errors="replace")
     try:
         found = parse_sysstat(text, arguments.every)
     except DiskslaError as error:
         raise DiskslaError(f"cannot read {file}: {error}") from None
-    chosen = [
-        each
-        for each in found
-        if (each.device in names if names else not each.device.startswith(NOT_DISKS))
-    ]
-    if not chosen:
-        devices = ", ".join(dict.fromkeys(each.device for each in found))
-        raise DiskslaError(f"found {devices} in {file}; expected {', '.join(names) or 'a disk'}")
     disks = [
         RecordedDisk(host, Disk(device, 0, 0, size_bytes=0), means)
-        for host, device, means in chosen
+        for host, device, means in found
+        if (device in names if names else not device.startswith(NOT_DISKS))
     ]
+    if not disks:
+        devices = ", ".join(dict.fromkeys(each.device for each in found))
+        raise DiskslaError(f"found {devices} in {file}; expected {', '.join(names) or 'a disk'}")
     start_s = min(each.means[0].start_s for each in disks)
     end_s = max(each.means[-1].end_s for each in disks)
-    return disks, Period(math.floor(start_s), math.ceil(end_s))
+    uses = _uses_of(arguments, read_all(arguments), disks)
+    return in_order(uses), Period(math.floor(start_s), math.ceil(end_s))
 
 
-def sold_as(arguments: argparse.Namespace, configuration: Configuration, disk: Disk) -> Sold:
-    """Return what a disk was sold as by the options, or else by the files. Raise DiskslaError."""
+def sold_by_files(configuration: Configuration, disk: Disk) -> tuple[Candidate, str]:
+    """Return what a disk was sold as by the configuration and terms files, and why."""
+    files, settings = configuration.terms_files, configuration.settings
+    found = find_terms(disk, settings, files)
+    assignment = assign(disk, settings, configuration.catalog, files)
+    row = configuration.catalog.find(assignment.terms)
+    candidate = Candidate(
+        assignment.terms if row is None else row.id,
+        assignment.size_bytes,
+        Provision() if found is None else provision_of(found.entry),
+        assignment.limits,
+    )
+    return candidate, assignment.reason
+
+
+def sold_as(
+    arguments: argparse.Namespace, configuration: Configuration, disk: Disk
+) -> tuple[Candidate, str]:
+    """Return what a disk was sold as by the options or else by files, and why. Raise DiskslaError.
+
+    The reason is empty if the options say it.
+    """
     if arguments.terms is None:
         check_alone(arguments)
-        files, settings = configuration.terms_files, configuration.settings
-        found = find_terms(disk, settings, files)
-        entry = None if found is None else provision_of(found.entry)
-        assignment = assign(disk, settings, configuration.catalog, files)
-        row = configuration.catalog.find(assignment.terms)
-        name = assignment.terms if row is None else row.id
-        return Sold(
-            Candidate(name, assignment.size_bytes, entry or Provision(), assignment.limits),
-            assignment.reason,
-        )
+        return sold_by_files(configuration, disk)
     if arguments.size is None:
         raise DiskslaError("--terms needs --size SIZE: limits depend on the size of the disk")
     terms = configuration.catalog[arguments.terms]
     size_bytes = parse_size_of_disk("--size", arguments.size, terms)
-    return Sold(sold_by_options(arguments, terms, size_bytes), "")
+    return sold_by_options(arguments, terms, size_bytes), ""
 
 
-def uses_of(arguments: argparse.Namespace, disks: Sequence[RecordedDisk]) -> list[DiskUse]:
-    """Return what the disks did, relative to their limits and to those of their machines."""
-    configuration = read_all(arguments)
-    sold = {each.title: sold_as(arguments, configuration, each.disk) for each in disks}
-    machines = _machine_uses(arguments, configuration, disks, sold)
-    uses = []
-    for each in disks:
-        candidate, reason = sold[each.title]
-        limits = candidate.limits
-        uses.append(
-            DiskUse(
-                title=each.title,
-                terms=TERMS_TITLES.get(candidate.terms, candidate.terms),
-                size_bytes=candidate.size_bytes,
-                reason=reason,
-                limits=limits.rates,
-                burst=None if limits.burst is None else limits.burst.rates,
-                excess_ratio=limits.limiter.excess_ratio,
-                use=use_of_limits(each.means, limits),
-                machine=tuple(machines[each.title]),
-            )
+def _uses_of(
+    arguments: argparse.Namespace, configuration: Configuration, disks: Sequence[RecordedDisk]
+) -> list[DiskUse]:
+    """Return what disks of one machine did, relative to their limits and to its limits."""
+    sold = [sold_as(arguments, configuration, each.disk) for each in disks]
+    terms = [candidate.terms for candidate, _ in sold]
+    machine = _machine_uses(arguments, configuration, disks, terms)
+    return [
+        DiskUse(
+            title=each.title,
+            terms=TERMS_TITLES.get(candidate.terms, candidate.terms),
+            size_bytes=candidate.size_bytes,
+            reason=reason,
+            limits=candidate.limits.rates,
+            burst=None if candidate.limits.burst is None else candidate.limits.burst.rates,
+            excess_ratio=candidate.limits.limiter.excess_ratio,
+            use=use_of_limits(each.means, candidate.limits),
+            machine=tuple(use for use in machine if each.disk.name in use.devices),
         )
-    return in_order(uses)
+        for each, (candidate, reason) in zip(disks, sold, strict=True)
+    ]
 
 
 def _machine_uses(
     arguments: argparse.Namespace,
     configuration: Configuration,
     disks: Sequence[RecordedDisk],
-    sold: Mapping[str, Sold],
-) -> Mapping[str, list[MachineUse]]:
-    """Return what the disks of each machine did together, by disk; all are of the same type."""
-    uses: defaultdict[str, list[MachineUse]] = defaultdict(list)
-    providers = {each.candidate.terms.partition(".")[0] for each in sold.values()}
-    for provider in providers:
-        rules = load_machine_rules(provider)
-        row = next(
-            (each for each in configuration.catalog.rows if each.provider == provider), None
-        )
-        machine = None if row is None else chosen_machine(arguments, row, rules)
-        if rules is None or machine is None:
-            continue
-        for shared in shared_limits(MachineChoice(rules, machine), None):
-            members: defaultdict[str, list[RecordedDisk]] = defaultdict(list)
-            for each in disks:
-                if (
-                    sold[each.title].candidate.terms in (shared.covers or ())
-                    and not shared.is_cache
-                ):
-                    members[each.instance].append(each)
-            for group in members.values():
-                means = together([each.means for each in group])
-                if means:
-                    use = use_of_limits(means, shared.limits)
-                    names = tuple(each.disk.name for each in group)
-                    for each in group:
-                        uses[each.title].append(MachineUse(shared, names, use))
+    terms: Sequence[str],
+) -> list[MachineUse]:
+    """Return what the disks of a machine did together, for each of its limits."""
+    row = next(filter(None, map(configuration.catalog.find, terms)), None)
+    rules = None if row is None else load_machine_rules(row.provider)
+    machine = None if row is None else chosen_machine(arguments, row, rules)
+    if rules is None or machine is None:
+        return []
+    uses = []
+    for shared in shared_limits(MachineChoice(rules, machine), None):
+        of_group = [name in (shared.covers or ()) and not shared.is_cache for name in terms]
+        members = [*compress(disks, of_group)]
+        if means := together([each.means for each in members]):
+            devices = tuple(each.disk.name for each in members)
+            uses.append(MachineUse(shared, devices, use_of_limits(means, shared.limits)))
     return uses

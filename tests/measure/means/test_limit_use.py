@@ -11,7 +11,7 @@ from disksla.measure.means.limit_use import LimitUse, use_of_limits
 from disksla.measure.means.mean import Mean, together
 from disksla.promise.catalogue.cost_model import Rates
 from disksla.promise.catalogue.derive import derive_limits
-from disksla.promise.catalogue.limits import NO_LIMITS, Burst, Limits, build_limits
+from disksla.promise.catalogue.limits import NO_LIMITS, Bucket, Burst, Limits, build_limits
 from support.recorded_means import mean, means
 from support.simulated_host import CATALOG
 
@@ -122,36 +122,73 @@ def test_disks_together_have_the_intervals_of_all() -> None:
     assert [each.inflight for each in both] == [16, 16]
 
 
+def drained(bucket: Bucket, used: float) -> float:
+    """Return what a second of use drains, by the table of `Bucket`."""
+    excess = max(0.0, used - bucket.base_per_second)
+    constant = bucket.peak_per_second - bucket.base_per_second if excess else 0.0
+    return {"use": used, "excess": excess, "constant": constant}[bucket.drain]
+
+
 def recorded(
-    chance: Random, limits: Limits, seconds: float, number: int
+    chance: Random, limits: Limits, seconds: int, number: int
 ) -> tuple[list[Mean], list[float]]:
-    """Return intervals of a disk with credits, and what was left of them after each."""
+    """Return intervals of a disk with credits, and what was left of them after each.
+
+    Requests come evenly, or all at once in the middle of the interval.
+    """
     [bucket] = limits.buckets
     level = chance.random() * bucket.capacity
     found, truth = [], []
     for count in range(1, number + 1):
         asked = chance.choice((0, 0.3, 1, 1, 3, 12)) * bucket.base_per_second * chance.random()
         is_burst = chance.random() < 0.5
-        used = 0.0
-        steps = int(seconds)
-        for step in range(steps):
-            wanted = asked * (steps if step == steps // 2 else 0) if is_burst else asked
-            served = min(wanted, bucket.peak_per_second, level + bucket.fill_per_second)
-            level = min(bucket.capacity, level + bucket.fill_per_second - served)
-            used += served
-        level += used - round(used)
-        found.append(mean(count * seconds, round(used) / seconds, seconds=seconds))
+        total = 0
+        for step in range(seconds):
+            wanted = asked * (seconds if step == seconds // 2 else 0) if is_burst else asked
+            has_credits = level >= drained(bucket, bucket.peak_per_second)
+            most = bucket.peak_per_second if has_credits else bucket.base_per_second
+            used = int(min(wanted, most))
+            level = min(
+                bucket.capacity, max(0.0, level - drained(bucket, used)) + bucket.fill_per_second
+            )
+            total += used
+        found.append(mean(count * seconds, total / seconds, seconds=seconds, request_bytes=2**18))
         truth.append(level)
     return found, truth
 
 
-@given(st.randoms(use_true_random=False), st.sampled_from((15, 60, 600)))
+BASE, PEAK = Rates(300, 300, None, None), Rates(3000, 3000, None, None)
+BUCKETS = {
+    "use": Bucket("iops", 50_000.0, 300.0, 300.0, 3000.0),
+    "excess": Bucket("iops", 50_000.0, 30.0, 300.0, 3000.0, drain="excess"),
+    "constant": Bucket("iops", 50_000.0, 30.0, 300.0, 3000.0, drain="constant"),
+}
+
+
+@given(
+    st.randoms(use_true_random=False),
+    st.sampled_from((15, 60, 600)),
+    st.sampled_from(sorted(BUCKETS)),
+)
 def test_bounds_of_credits_hold_whatever_is_within_an_interval(
-    chance: Random, seconds: int
+    chance: Random, seconds: int, drain: str
 ) -> None:
-    found, truth = recorded(chance, GP2, seconds, 60)
+    bucket = BUCKETS[drain]
+    limits = build_limits(BASE, "sum", burst=Burst(PEAK, (bucket,)))
+    found, truth = recorded(chance, limits, seconds, 40)
+    slack = 2 * bucket.peak_per_second / bucket.capacity  # the truth has steps of a second
     for number, left in enumerate(truth, 1):
-        [level] = use_of_limits(found[:number], GP2).credits
-        slack = 2 * GP2.buckets[0].base_per_second / level.capacity_credits
-        share = left / level.capacity_credits
+        [level] = use_of_limits(found[:number], limits).credits
+        share = left / bucket.capacity
         assert level.lower_ratio - slack <= share <= level.upper_ratio + slack
+
+
+def test_ten_days_of_a_gp2() -> None:
+    """It is used up every night, as the estimate finds; that it rests is certain."""
+    night, day = [*[3000] * 40, *[300] * 120], [60] * 1280
+    found = use_of_limits(means(*(night + day) * 10, seconds=60.0, inflight=8), GP2)
+    [credits_left] = found.credits
+    assert found.at_limit_s == 10 * 160 * 60
+    assert credits_left.maybe_empty_s == pytest.approx(10 * 120 * 60, rel=0.15)
+    assert (credits_left.lowest_ratio, credits_left.empty_s) == (0, 0)
+    assert credits_left.lower_ratio > 0.99

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from disksla.measure.means.mean import MOST_INFLIGHT, Mean
 from disksla.promise.catalogue import Charge, Limits, Resource, Work
-from disksla.verdict.credits import CreditLevel, open_account, throttled_by
+from disksla.verdict.credits import CreditAccount, CreditLevel, open_account, throttled_by
 from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.throttling import LimitKind, Throttle, ThrottleLevel, binding_limit
 
@@ -61,20 +61,24 @@ class Latency(msgspec.Struct, frozen=True):
 
 
 class CreditsSeen(msgspec.Struct, frozen=True):
-    """Burst credits of one resource: bounds in shares of the capacity."""
+    """Burst credits of one resource, in shares of the capacity.
+
+    The estimate is a half at first, and none where the disk ran at its baseline.
+    """
 
     resource: Resource
     capacity_credits: float
     lower_ratio: float
-    """At the end, as the next."""
+    """At the end, as the next two."""
     upper_ratio: float
-    lowest_upper_ratio: float
-    """The lowest upper bound: there was no more than this."""
+    estimate_ratio: float
+    lowest_ratio: float
+    """The lowest estimate."""
     lowest_timestamp_s: float
     empty_s: float
     """Time in which not even the upper bound was 1 % of the capacity."""
     maybe_empty_s: float
-    """Time in which the lower bound was not 1 %, without that."""
+    """Time in which the estimate was less than that."""
 
 
 class LimitUse(msgspec.Struct, frozen=True):
@@ -113,10 +117,7 @@ class LimitUse(msgspec.Struct, frozen=True):
 def use_of_limits(means: Sequence[Mean], limits: Limits) -> LimitUse:
     """Return for how long a disk with these limits ran at them; there is one interval at least."""
     intervals = [mean.interval for mean in means]
-    levels = list(_levels(means, limits))
-    found = _repeated(
-        means, [_limit_at(mean, limits, each) for mean, each in zip(means, levels, strict=True)]
-    )
+    found, levels = _limits_at(means, limits)
     burst = limits.burst
     most_charges = limits.burst_throttled_charges or limits.throttled_charges
     is_unlimited = burst is not None and burst.length == "unlimited"
@@ -151,8 +152,31 @@ def use_of_limits(means: Sequence[Mean], limits: Limits) -> LimitUse:
     )
 
 
+def is_at_limit(means: Sequence[Mean], limits: Limits) -> list[bool]:
+    """Return of each interval whether a disk with these limits was at one of them."""
+    found, _ = _limits_at(means, limits)
+    return [throttle is not None for throttle in found]
+
+
+def _limits_at(
+    means: Sequence[Mean], limits: Limits
+) -> tuple[list[Throttle | None], list[_Levels]]:
+    """Return the limit that each interval was at with one beside it, and the credits after it."""
+    found, levels = [], []
+    for mean, account in zip(means, _accounts(means, limits), strict=True):
+        of_mean = () if account is None else account.levels(limits, mean.interval)
+        found.append(_limit_at(mean, limits, of_mean))
+        levels.append(of_mean)
+    repeated: list[Throttle | None] = [None] * len(means)
+    for number, (before, after) in enumerate(pairwise(found)):
+        follows = _follows(means[number], means[number + 1])
+        if follows and before is not None and after is not None and before.level == after.level:
+            repeated[number], repeated[number + 1] = before, after
+    return repeated, levels
+
+
 def _limit_at(mean: Mean, limits: Limits, levels: _Levels) -> Throttle | None:
-    """Return the limit that an interval was at, if it is not the only one; None if at none."""
+    """Return the limit that an interval alone was at; None if at none."""
     if mean.inflight is None or mean.inflight < LEAST_INFLIGHT:
         return None
     burst = limits.burst
@@ -180,16 +204,6 @@ def _has_credits(throttle: Throttle, limits: Limits, levels: _Levels) -> bool:
         if throttled_by(bucket, throttle) is not None
     ]
     return bool(of_limit) and all(of_limit)
-
-
-def _repeated(means: Sequence[Mean], found: Sequence[Throttle | None]) -> list[Throttle | None]:
-    """Return what was found of intervals whose neighbour was at a limit of the same level."""
-    repeated: list[Throttle | None] = [None] * len(means)
-    for number, (before, after) in enumerate(pairwise(found)):
-        follows = _follows(means[number], means[number + 1])
-        if follows and before is not None and after is not None and before.level == after.level:
-            repeated[number], repeated[number + 1] = before, after
-    return repeated
 
 
 def _follows(before: Mean, after: Mean) -> bool:
@@ -230,19 +244,20 @@ def _per_request(took_ms: int | None, requests: int) -> float | None:
     return None if took_ms is None or not requests else took_ms / 1000 / requests
 
 
-def _levels(means: Sequence[Mean], limits: Limits) -> Iterator[_Levels]:
-    """Yield the levels of the credits after each interval; nothing is known at the start."""
+def _accounts(means: Sequence[Mean], limits: Limits) -> Iterator[CreditAccount | None]:
+    """Yield the credits after each interval; nothing is known of them at the start."""
     account = open_account(limits, means[0].start_s)
     for mean in means:
-        if account is None:
-            yield ()
-            continue
-        if mean.start_s - account.at_s >= _APART_S:
-            account = account.after_gap(limits, None, mean.start_s, MOST_INFLIGHT)
-        interval = replace(mean.interval, seconds=max(mean.end_s - account.at_s, 0.1))
-        most, fewest = _most_and_fewest(mean, interval, limits)
-        account = account.after_window(limits, most, None, mean.end_s, fewest)
-        yield account.levels(limits, interval)
+        if account is not None:
+            if mean.start_s - account.at_s >= _APART_S:
+                account = account.after_gap(limits, None, mean.start_s, MOST_INFLIGHT)
+            interval = replace(mean.interval, seconds=max(mean.end_s - account.at_s, 0.1))
+            most, fewest = _most_and_fewest(mean, interval, limits)
+            account = account.after_window(limits, most, None, mean.end_s, fewest)
+            throttle = _limit_at(mean, limits, account.levels(limits, interval))
+            if throttle is not None:
+                account = account.at_baseline(limits.buckets, throttle)
+        yield account
 
 
 def _most_and_fewest(
@@ -278,19 +293,18 @@ def _credits_seen(means: Sequence[Mean], levels: Sequence[_Levels]) -> tuple[Cre
 
 def _seen(means: Sequence[Mean], levels: Sequence[CreditLevel]) -> CreditsSeen:
     last = levels[-1]
-    upper = [each.ratio(each.upper_credits) for each in levels]
-    lower = [each.ratio(each.lower_credits) for each in levels]
-    lowest = upper.index(min(upper))
+    estimates = [each.ratio(each.estimate_credits) for each in levels]
+    lowest = estimates.index(min(estimates))
     seconds = [mean.interval.seconds for mean in means]
-    empty_s = sum(s for s, ratio in zip(seconds, upper, strict=True) if ratio < EMPTY_RATIO)
-    maybe_s = sum(s for s, ratio in zip(seconds, lower, strict=True) if ratio < EMPTY_RATIO)
+    is_empty = [each.ratio(each.upper_credits) < EMPTY_RATIO for each in levels]
     return CreditsSeen(
         resource=last.resource,
         capacity_credits=last.capacity_credits,
-        lower_ratio=lower[-1],
-        upper_ratio=upper[-1],
-        lowest_upper_ratio=upper[lowest],
+        lower_ratio=last.ratio(last.lower_credits),
+        upper_ratio=last.ratio(last.upper_credits),
+        estimate_ratio=estimates[-1],
+        lowest_ratio=estimates[lowest],
         lowest_timestamp_s=means[lowest].end_s,
-        empty_s=empty_s,
-        maybe_empty_s=maybe_s - empty_s,
+        empty_s=sum(compress(seconds, is_empty)),
+        maybe_empty_s=sum(compress(seconds, [each < EMPTY_RATIO for each in estimates])),
     )

@@ -23,9 +23,11 @@ from disksla.measure.means.limit_use import (
 from disksla.measure.prometheus import Period
 from disksla.promise.catalogue import Rates, SharedLimits
 from disksla.tell.explanation import describe_rates
-from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart, Section
+from disksla.tell.html_page import REPORT_STYLE, HtmlPage
+from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart, Section, html_of
 
-_MOST_STRETCHES = 5
+_SHEET = HtmlPage(REPORT_STYLE)
+_MOST_STRETCHES, _MOST_IN_HTML = 5, 50
 _NEAR, _HIGH = format_percent(NEAR), format_percent(HIGH)
 _LIMITS = {"iops": "IOPS", "bandwidth": "bandwidth", "unknown": "limit"}
 
@@ -78,6 +80,12 @@ def means_page(disks: Sequence[DiskUse], period: Period, most: int) -> Iterator[
     for disk in disks[:most]:
         yield Section([*_of_disk(disk, period)], "section")
     yield from (Line(note, "soft") for note in _notes(disks))
+
+
+def means_html(disks: Sequence[DiskUse], period: Period) -> str:
+    """Return the page as HTML. Names of disks are escaped."""
+    body = html_of(means_page(disks, period, _MOST_IN_HTML))
+    return _SHEET.page(headline(disks), f"<main>\n{body}\n</main>")
 
 
 def headline(disks: Sequence[DiskUse]) -> str:
@@ -188,16 +196,19 @@ def _latency(latency: Latency) -> str:
 
 
 def _credits(bucket: CreditsSeen, period: Period) -> str:
-    lower, upper, lowest = map(
-        format_percent, (bucket.lower_ratio, bucket.upper_ratio, bucket.lowest_upper_ratio)
+    estimate, lower, upper, lowest = map(
+        format_percent,
+        (bucket.estimate_ratio, bucket.lower_ratio, bucket.upper_ratio, bucket.lowest_ratio),
     )
-    text = f"at the end {lower} to {upper} of {format_count(bucket.capacity_credits)}"
-    if bucket.lowest_upper_ratio < bucket.upper_ratio:
-        text += f"; at most {lowest} at {_time(period, bucket.lowest_timestamp_s)}"
-    if bucket.empty_s:
-        text += f"; used up for {format_duration(bucket.empty_s)}"
+    text = (
+        f"about {estimate} at the end, between {lower} and {upper}; lowest about {lowest},"
+        f" {_time(period, bucket.lowest_timestamp_s)}"
+    )
     if bucket.maybe_empty_s:
-        text += f"; may have been used up for {format_duration(bucket.maybe_empty_s)}"
+        text += (
+            f"; used up for about {format_duration(bucket.maybe_empty_s)}, certainly for"
+            f" {format_duration(bucket.empty_s)}"
+        )
     return text
 
 

@@ -10,7 +10,7 @@ def mean(
     end_s: float,
     iops: float,
     *,
-    inflight: float | None = 8.0,
+    inflight: float = 8.0,
     seconds: float = 15.0,
     write_share: float = 0.0,
     request_bytes: int = KIB4,
@@ -36,7 +36,7 @@ def mean(
     return Mean(interval, inflight, is_told_apart)
 
 
-def means(*iops: float, seconds: float = 15.0, inflight: float | None = 8.0) -> list[Mean]:
+def means(*iops: float, seconds: float = 15.0, inflight: float = 8.0) -> list[Mean]:
     """Return intervals that follow each other."""
     return [
         mean(number * seconds, each, seconds=seconds, inflight=inflight)

@@ -25,7 +25,7 @@ from disksla.kernel.disks import Disk
 from disksla.measure.advice import Candidate
 from disksla.measure.means import Mean, together, use_of_limits
 from disksla.measure.means.mean import NOT_DISKS
-from disksla.measure.means.means_page import DiskUse, MachineUse, in_order, means_page
+from disksla.measure.means.means_page import DiskUse, means_page
 from disksla.measure.means.node_exporter import find_node_disks, read_means
 from disksla.measure.means.sysstat import LARGEST_BYTES, is_sysstat, parse_sysstat
 from disksla.measure.prometheus import Period, Selection
@@ -166,7 +166,7 @@ def from_prometheus(
             " this period; see that node_exporter is scraped every 10 minutes or more often, and"
             " the names and the period are right"
         )
-    return in_order(uses), period
+    return _in_order(uses), period
 
 
 def _from_file(arguments: argparse.Namespace) -> tuple[list[DiskUse], Period]:
@@ -188,7 +188,7 @@ def _from_file(arguments: argparse.Namespace) -> tuple[list[DiskUse], Period]:
     start_s = min(each.means[0].start_s for each in disks)
     end_s = max(each.means[-1].end_s for each in disks)
     uses = _uses_of(arguments, read_all(arguments), disks)
-    return in_order(uses), Period(math.floor(start_s), math.ceil(end_s))
+    return _in_order(uses), Period(math.floor(start_s), math.ceil(end_s))
 
 
 def sold_by_files(configuration: Configuration, disk: Disk) -> tuple[Candidate, str]:
@@ -228,41 +228,45 @@ def _uses_of(
 ) -> list[DiskUse]:
     """Return what disks of one machine did, relative to their limits and to its limits."""
     sold = [sold_as(arguments, configuration, each.disk) for each in disks]
-    terms = [candidate.terms for candidate, _ in sold]
-    machine = _machine_uses(arguments, configuration, disks, terms)
-    return [
-        DiskUse(
-            title=each.title,
-            terms=TERMS_TITLES.get(candidate.terms, candidate.terms),
-            size_bytes=candidate.size_bytes,
-            reason=reason,
-            limits=candidate.limits.rates,
-            burst=None if candidate.limits.burst is None else candidate.limits.burst.rates,
-            excess_ratio=candidate.limits.limiter.excess_ratio,
-            use=use_of_limits(each.means, candidate.limits),
-            machine=tuple(use for use in machine if each.disk.name in use.devices),
-        )
+    uses = [
+        _use(each.title, candidate, reason, each.means)
         for each, (candidate, reason) in zip(disks, sold, strict=True)
     ]
-
-
-def _machine_uses(
-    arguments: argparse.Namespace,
-    configuration: Configuration,
-    disks: Sequence[RecordedDisk],
-    terms: Sequence[str],
-) -> list[MachineUse]:
-    """Return what the disks of a machine did together, for each of its limits."""
+    terms = [candidate.terms for candidate, _ in sold]
     row = next(filter(None, map(configuration.catalog.find, terms)), None)
     rules = None if row is None else load_machine_rules(row.provider)
     machine = None if row is None else chosen_machine(arguments, row, rules)
     if rules is None or machine is None:
-        return []
-    uses = []
+        return uses
     for shared in shared_limits(MachineChoice(rules, machine), None):
-        of_group = [name in (shared.covers or ()) and not shared.is_cache for name in terms]
-        members = [*compress(disks, of_group)]
+        is_member = [name in (shared.covers or ()) and not shared.is_cache for name in terms]
+        members = [*compress(disks, is_member)]
         if means := together([each.means for each in members]):
-            devices = tuple(each.disk.name for each in members)
-            uses.append(MachineUse(shared, devices, use_of_limits(means, shared.limits)))
+            names = ", ".join(each.disk.name for each in members)
+            title = f"{members[0].instance} {shared.machine} ({names})".strip()
+            together_sold = Candidate("", 0, Provision(), shared.limits)
+            uses.append(_use(title, together_sold, shared.title, means))
     return uses
+
+
+def _use(title: str, candidate: Candidate, reason: str, means: Sequence[Mean]) -> DiskUse:
+    limits = candidate.limits
+    return DiskUse(
+        title=title,
+        terms=TERMS_TITLES.get(candidate.terms, candidate.terms),
+        size_bytes=candidate.size_bytes,
+        reason=reason,
+        limits=limits.rates,
+        burst=None if limits.burst is None else limits.burst.rates,
+        excess_ratio=limits.limiter.excess_ratio,
+        use=use_of_limits(means, limits),
+    )
+
+
+def _in_order(uses: Sequence[DiskUse]) -> list[DiskUse]:
+    """Return those that were longest at a limit first, then by their largest load."""
+
+    def place(each: DiskUse) -> tuple[float, float, str]:
+        return -each.use.at_limit_s, -(each.use.largest_load or 0.0), each.title
+
+    return sorted(uses, key=place)

@@ -168,7 +168,7 @@ def test_what_cannot_be_read(text: str, expected: str) -> None:
 
 
 def test_iostat_without_its_option_x() -> None:
-    with pytest.raises(DiskslaError, match="without bytes of reads and writes; expected"):
+    with pytest.raises(DiskslaError, match="without the requests in flight; expected"):
         parse_sysstat("Device tps kB_read/s kB_wrtn/s\nsda 1.00 2.00 3.00\n", 5.0)
 
 

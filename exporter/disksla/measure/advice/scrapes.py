@@ -106,7 +106,7 @@ def demand_of_means(
         windows += _windows(served)
         if is_at:
             requests = least.requests, most.requests
-            throttled.append(ThrottledTime(seconds, *requests, mean.took_s or 0.0))
+            throttled.append(ThrottledTime(seconds, *requests, mean.took_s))
     demand = Demand(tuple(windows), limited="at its limit")
     limit_iops = steady_iops(demand.work, limits)
     return demand._replace(loop=closed_loop_of(throttled, demand.seconds, limit_iops))

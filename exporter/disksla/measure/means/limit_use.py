@@ -72,9 +72,6 @@ class CreditsSeen(msgspec.Struct, frozen=True):
     """At the end, as the next two."""
     upper_ratio: float
     estimate_ratio: float
-    lowest_ratio: float
-    """The lowest estimate."""
-    lowest_timestamp_s: float
     empty_s: float
     """Time in which not even the upper bound was 1 % of the capacity."""
     maybe_empty_s: float
@@ -105,8 +102,6 @@ class LimitUse(msgspec.Struct, frozen=True):
     latency_at_limit: Latency
     latency_otherwise: Latency
     credits: tuple[CreditsSeen, ...] = ()
-    is_depth_known: bool = True
-    """Whether the requests in flight are known of all intervals with requests."""
 
     @property
     def at_limit_s(self) -> float:
@@ -146,9 +141,6 @@ def use_of_limits(means: Sequence[Mean], limits: Limits) -> LimitUse:
         latency_at_limit=_latency(means, [each is not None for each in found]),
         latency_otherwise=_latency(means, [each is None for each in found]),
         credits=_credits_seen(means, levels),
-        is_depth_known=all(
-            mean.inflight is not None or not mean.interval.requests for mean in means
-        ),
     )
 
 
@@ -177,7 +169,7 @@ def _limits_at(
 
 def _limit_at(mean: Mean, limits: Limits, levels: _Levels) -> Throttle | None:
     """Return the limit that an interval alone was at; None if at none."""
-    if mean.inflight is None or mean.inflight < LEAST_INFLIGHT:
+    if mean.inflight < LEAST_INFLIGHT:
         return None
     burst = limits.burst
     has_base = burst is None or burst.length != "unlimited"
@@ -229,12 +221,9 @@ def _latency(means: Sequence[Mean], chosen: Sequence[bool]) -> Latency:
     busy = [mean for mean in compress(means, chosen) if mean.interval.requests]
     if not busy:
         return Latency()
-    took_s = [mean.took_s for mean in busy]
     whole = reduce(add, (mean.interval for mean in busy))
-    all_s = None if None in took_s else sum(each or 0.0 for each in took_s)
-    # Times of writes, as the kernel counts them, have those of flushes in them.
     return Latency(
-        None if all_s is None else all_s / whole.requests,
+        sum(mean.took_s for mean in busy) / whole.requests,
         _per_request(whole.read_ms, whole.reads),
         _per_request(whole.write_ms, whole.writes),
     )
@@ -294,7 +283,6 @@ def _credits_seen(means: Sequence[Mean], levels: Sequence[_Levels]) -> tuple[Cre
 def _seen(means: Sequence[Mean], levels: Sequence[CreditLevel]) -> CreditsSeen:
     last = levels[-1]
     estimates = [each.ratio(each.estimate_credits) for each in levels]
-    lowest = estimates.index(min(estimates))
     seconds = [mean.interval.seconds for mean in means]
     is_empty = [each.ratio(each.upper_credits) < EMPTY_RATIO for each in levels]
     return CreditsSeen(
@@ -303,8 +291,6 @@ def _seen(means: Sequence[Mean], levels: Sequence[CreditLevel]) -> CreditsSeen:
         lower_ratio=last.ratio(last.lower_credits),
         upper_ratio=last.ratio(last.upper_credits),
         estimate_ratio=estimates[-1],
-        lowest_ratio=estimates[lowest],
-        lowest_timestamp_s=means[lowest].end_s,
         empty_s=sum(compress(seconds, is_empty)),
         maybe_empty_s=sum(compress(seconds, [each < EMPTY_RATIO for each in estimates])),
     )

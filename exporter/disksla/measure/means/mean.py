@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -26,8 +28,8 @@ class Mean(NamedTuple):
     interval: Interval
     """Sums of the interval, which ends so many seconds after 1970. Requests in flight at its
     end are MOST_INFLIGHT where they are not known."""
-    inflight: float | None
-    """Requests in flight on average; None if that is not known."""
+    inflight: float
+    """Requests in flight on average."""
     is_told_apart: bool = True
     """False: reads and writes are counted together. All are `reads` then."""
     rounding: Work = Work()
@@ -44,9 +46,9 @@ class Mean(NamedTuple):
         return self.interval.end_s - self.interval.seconds
 
     @property
-    def took_s(self) -> float | None:
-        """I/O-seconds that requests took; None if that is not known."""
-        return None if self.inflight is None else self.inflight * self.interval.seconds
+    def took_s(self) -> float:
+        """I/O-seconds that requests took."""
+        return self.inflight * self.interval.seconds
 
     @property
     def cases(self) -> tuple[Interval, ...]:
@@ -77,16 +79,12 @@ def together(disks: Iterable[Sequence[Mean]]) -> list[Mean]:
 
 
 def _beside(means: Sequence[Mean]) -> Mean:
-    first, *others = means
-    whole, inflight = first.interval, first.inflight
-    for mean in others:
-        own = mean.interval
-        whole = replace(whole + own, end_s=first.end_s, seconds=first.interval.seconds)
-        whole = replace(whole, inflight_before=whole.inflight_before + own.inflight_before)
-        inflight = None if inflight is None or mean.inflight is None else inflight + mean.inflight
+    first = means[0].interval
+    whole = reduce(add, (mean.interval for mean in means))
+    inflight = sum(mean.interval.inflight for mean in means)
     return Mean(
-        whole,
-        inflight,
+        replace(whole, end_s=first.end_s, seconds=first.seconds, inflight=inflight),
+        sum(mean.inflight for mean in means),
         is_told_apart=all(mean.is_told_apart for mean in means),
         rounding=total(mean.rounding for mean in means),
     )

@@ -1,4 +1,4 @@
-"""What means say of disks, as a page and for JSON: they ran at a limit, and never: throttled."""
+"""What means say of disks, as a page: they ran at a limit, and never: they were throttled."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,37 +11,22 @@ from disksla.base.units import (
     format_percent,
     format_size,
 )
-from disksla.measure.means.limit_use import (
-    BELOW_RATIO,
-    HIGH,
-    NEAR,
-    AtLimit,
-    CreditsSeen,
-    Latency,
-    LimitUse,
-)
+from disksla.measure.means.limit_use import BELOW_RATIO, HIGH, NEAR, CreditsSeen, Latency, LimitUse
 from disksla.measure.prometheus import Period
-from disksla.promise.catalogue import Rates, SharedLimits
+from disksla.promise.catalogue import Rates
 from disksla.tell.explanation import describe_rates
 from disksla.tell.html_page import REPORT_STYLE, HtmlPage
-from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart, Section, html_of
+from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart, html_of
 
 _SHEET = HtmlPage(REPORT_STYLE)
-_MOST_STRETCHES, _MOST_IN_HTML = 5, 50
+_MOST_IN_HTML = 50
 _NEAR, _HIGH = format_percent(NEAR), format_percent(HIGH)
-_LIMITS = {"iops": "IOPS", "bandwidth": "bandwidth", "unknown": "limit"}
-
-
-class MachineUse(msgspec.Struct, frozen=True):
-    """What disks of a machine did together, relative to a limit of the machine."""
-
-    shared: SharedLimits
-    devices: tuple[str, ...]
-    use: LimitUse
+_LIMITS = {"iops": "IOPS", "bandwidth": "bandwidth"}
+_LEVELS = {"base": "at its limit", "burst": "at its burst limit"}
 
 
 class DiskUse(msgspec.Struct, frozen=True):
-    """What is known of a disk from means."""
+    """What is known from means of a disk, or of disks under one limit of their machine."""
 
     title: str
     """Its name, with that of its machine where there are several."""
@@ -54,32 +39,6 @@ class DiskUse(msgspec.Struct, frozen=True):
     excess_ratio: float
     """The most by which a rate is above a limit and still at it."""
     use: LimitUse
-    machine: tuple[MachineUse, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The disk with what it was sold as."""
-        size = f", {format_size(self.size_bytes)}" if self.size_bytes else ""
-        return f"{self.title}, {self.terms}{size}"
-
-
-def in_order(disks: Sequence[DiskUse]) -> list[DiskUse]:
-    """Return disks, those that were longest at a limit first, then by their largest load."""
-    return sorted(
-        disks, key=lambda disk: (-disk.use.at_limit_s, -(disk.use.largest_load or 0), disk.title)
-    )
-
-
-def means_page(disks: Sequence[DiskUse], period: Period, most: int) -> Iterator[PagePart]:
-    """Yield what is known of disks, `most` of them in detail; times are those of a zone."""
-    yield Heading(f"Disks from {_time(period, period.start_timestamp_s)} to"
-                  f" {_time(period, period.end_timestamp_s)} {period.zone}", level=1)  # fmt: skip
-    yield Line(headline(disks), "strong")
-    if len(disks) > 1:
-        yield _table(disks)
-    for disk in disks[:most]:
-        yield Section([*_of_disk(disk, period)], "section")
-    yield from (Line(note, "soft") for note in _notes(disks))
 
 
 def means_html(disks: Sequence[DiskUse], period: Period) -> str:
@@ -88,42 +47,80 @@ def means_html(disks: Sequence[DiskUse], period: Period) -> str:
     return _SHEET.page(headline(disks), f"<main>\n{body}\n</main>")
 
 
+def means_page(disks: Sequence[DiskUse], period: Period, most: int) -> Iterator[PagePart]:
+    """Yield what is known of disks, of the first `most` in detail; times are those of a zone."""
+    start, end = _time(period, period.start_timestamp_s), _time(period, period.end_timestamp_s)
+    yield Heading(f"Disks from {start} to {end} {period.zone}", level=1)
+    yield Line(headline(disks), "strong")
+    if len(disks) > 1:
+        yield _table(disks)
+    for disk in disks[:most]:
+        yield from _of_disk(disk, period)
+    yield from (Line(note, "soft") for note in _notes(disks))
+
+
 def headline(disks: Sequence[DiskUse]) -> str:
-    """Return how many disks ran at a limit."""
+    """Return which disks ran at a limit."""
     at = [disk.title for disk in disks if disk.use.at_limit]
     known = sum(disk.use.largest_load is not None for disk in disks)
     if not known:
-        return "The limits of no disk are known; say what they were sold as, with --terms."
-    of = f"{len(at)} of {known} disk{'' if known == 1 else 's'} with known limits"
-    return f"{of} ran at a limit{': ' if at else '.'}{', '.join(at)}{'.' if at else ''}"
+        return "No limits are known; say what the disks were sold as, with --terms."
+    of = f"{len(at)} of {known} with known limits ran at a limit"
+    return f"{of}: {', '.join(at)}." if at else f"{of}."
 
 
 def _table(disks: Sequence[DiskUse]) -> DataTable:
     numbers = ("at a limit", f"above {_NEAR}", f"above {_HIGH}", "largest load", "IOPS")
     rows = []
     for disk in disks:
-        use = disk.use
-        known = [_duration(each) for each in (use.at_limit_s, use.near_s, use.high_s)]
-        load = use.largest_load
-        cells = (*known, format_percent(load)) if load is not None else ("", "", "", "")
+        use, cells = disk.use, ["", "", "", ""]
+        if use.largest_load is not None:
+            cells = [*map(_duration, (use.at_limit_s, use.near_s, use.high_s))]
+            cells.append(format_percent(use.largest_load))
         rows.append((disk.title, disk.terms, *cells, format_count(use.largest_iops)))
     return DataTable(("disk", "type", *numbers), rows, numbers)
 
 
 def _of_disk(disk: DiskUse, period: Period) -> Iterator[PagePart]:
-    use = disk.use
-    style = "bad" if use.at_limit else ""
-    yield Heading(f"{disk.name}: {_condition(use)}", style=style)
+    use, at = disk.use, disk.use.at_limit
+    condition = "its limits are not known"
+    if at:
+        share = format_percent(use.at_limit_s / use.seconds)
+        condition = f"ran at its limit for {format_duration(use.at_limit_s)}, {share} of the time"
+    elif use.largest_load is not None:
+        condition = f"never at a limit, at most at {format_percent(use.largest_load)}"
+    size = format_size(disk.size_bytes) if disk.size_bytes else ""
+    name = ", ".join(filter(None, (disk.title, disk.terms, size)))
+    yield Heading(f"{name}: {condition}", style="bad" if at else "")
+    burst = "" if disk.burst is None else describe_rates(disk.burst)
+    intervals = f"{format_duration(use.seconds)} in intervals of {format_duration(use.interval_s)}"
     facts = [
         ("limits", describe_rates(disk.limits) or "not known"),
-        ("burst", "" if disk.burst is None else describe_rates(disk.burst)),
+        ("burst", burst),
         ("type", disk.reason),
-        ("seen", _seen(use, period)),
-        *_facts(use, period),
+        ("seen", f"{_span(period, use.start_s, use.end_s)}, {intervals}"),
+    ]
+    for kind in dict.fromkeys((each.level, each.limit) for each in at):
+        inside = [each for each in at if (each.level, each.limit) == kind]
+        name = _LEVELS[kind[0]] + (f" of {_LIMITS[kind[1]]}" if kind[1] in _LIMITS else "")
+        seconds = sum(each.seconds for each in inside)
+        span = _span(period, inside[0].start_s, inside[-1].end_s)
+        times = f", {len(inside)} times" if len(inside) > 1 else ""
+        facts.append((name, f"{format_duration(seconds)} from {span}{times}"))
+    if use.largest_load is not None:
+        load = format_percent(use.largest_load)
+        facts += [
+            ("largest load", f"{load}, until {_time(period, use.largest_timestamp_s)}"),
+            (f"above {_HIGH}", f"{_duration(use.high_s)}; above {_NEAR}: {_duration(use.near_s)}"),
+        ]
+    most = format_count(use.largest_iops), format_bandwidth(use.largest_bytes_per_second)
+    facts += [
+        ("most", f"{most[0]} IOPS, {most[1]}"),
+        ("latency at it", _latency(use.latency_at_limit)),
+        ("otherwise" if at else "latency", _latency(use.latency_otherwise)),
+        *((f"credits ({each.resource})", _credits(each)) for each in use.credits),
     ]
     yield FactList(facts)
-    yield _stretches(use, period)
-    yield from (Line(_of_machine(machine, period)) for machine in disk.machine)
     if use.beyond_s:
         yield Line(
             f"For {format_duration(use.beyond_s)} it did more than these limits permit: it has"
@@ -132,113 +129,27 @@ def _of_disk(disk: DiskUse, period: Period) -> Iterator[PagePart]:
         )
 
 
-def _condition(use: LimitUse) -> str:
-    if use.largest_load is None:
-        return "its limits are not known"
-    if not use.at_limit:
-        return f"never at a limit, at most at {format_percent(use.largest_load)}"
-    share = format_percent(use.at_limit_s / use.seconds)
-    return f"ran at its limit for {format_duration(use.at_limit_s)}, {share} of the time"
-
-
-def _seen(use: LimitUse, period: Period) -> str:
-    return (
-        f"{_time(period, use.start_s)} to {_time(period, use.end_s)},"
-        f" {format_duration(use.seconds)} in intervals of {format_duration(use.interval_s)}"
-    )
-
-
-def _facts(use: LimitUse, period: Period) -> Iterator[tuple[str, str]]:
-    """Yield what was seen, by name."""
-    most = (
-        f"{format_count(use.largest_iops)} IOPS, {format_bandwidth(use.largest_bytes_per_second)}"
-    )
-    if use.largest_load is not None:
-        for level, limit in dict.fromkeys((each.level, each.limit) for each in use.at_limit):
-            chosen = [each for each in use.at_limit if (each.level, each.limit) == (level, limit)]
-            seconds = format_duration(sum(each.seconds for each in chosen))
-            yield (
-                _name(chosen[0]),
-                (
-                    f"{seconds}, first {_time(period, chosen[0].start_s)}, last until"
-                    f" {_time(period, chosen[-1].end_s)}"
-                ),
-            )
-        yield (
-            "largest load",
-            f"{format_percent(use.largest_load)}, until {_time(period, use.largest_timestamp_s)}",
-        )
-        yield (
-            f"above {_HIGH}",
-            (f"{_duration(use.high_s)}; above {_NEAR}: {_duration(use.near_s)}"),
-        )
-    yield "most", most
-    yield "latency at it", _latency(use.latency_at_limit)
-    yield "latency" if not use.at_limit else "otherwise", _latency(use.latency_otherwise)
-    for bucket in use.credits:
-        yield f"credits ({bucket.resource})", _credits(bucket, period)
-
-
-def _name(at: AtLimit) -> str:
-    of = {"base": "at its limit", "burst": "at its burst limit"}[at.level]
-    return f"{of} of {_LIMITS[at.limit]}" if at.limit != "unknown" else of
-
-
 def _latency(latency: Latency) -> str:
-    parts = [
-        f"{name} {format_duration(seconds)}"
-        for name, seconds in (("reads", latency.read_s), ("writes", latency.write_s))
-        if seconds is not None
-    ]
-    if not parts and latency.request_s is not None:
-        parts = [f"requests {format_duration(latency.request_s)}"]
-    return ", ".join(parts)
+    named = [("reads", latency.read_s), ("writes", latency.write_s)]
+    if latency.read_s is None and latency.write_s is None:
+        named = [("requests", latency.request_s)]
+    return ", ".join(f"{name} {format_duration(each)}" for name, each in named if each is not None)
 
 
-def _credits(bucket: CreditsSeen, period: Period) -> str:
-    estimate, lower, upper, lowest = map(
-        format_percent,
-        (bucket.estimate_ratio, bucket.lower_ratio, bucket.upper_ratio, bucket.lowest_ratio),
-    )
-    text = (
-        f"about {estimate} at the end, between {lower} and {upper}; lowest about {lowest},"
-        f" {_time(period, bucket.lowest_timestamp_s)}"
-    )
+def _credits(bucket: CreditsSeen) -> str:
+    bounds = bucket.estimate_ratio, bucket.lower_ratio, bucket.upper_ratio
+    estimate, lower, upper = map(format_percent, bounds)
+    text = f"about {estimate} at the end, between {lower} and {upper}"
     if bucket.maybe_empty_s:
-        text += (
-            f"; used up for about {format_duration(bucket.maybe_empty_s)}, certainly for"
-            f" {format_duration(bucket.empty_s)}"
-        )
+        about, certain = _duration(bucket.maybe_empty_s), _duration(bucket.empty_s)
+        text += f"; used up for about {about}, certainly: {certain}"
     return text
-
-
-def _of_machine(machine: MachineUse, period: Period) -> str:
-    use, shared = machine.use, machine.shared
-    first = f", first {_time(period, use.at_limit[0].start_s)}" if use.at_limit else ""
-    return (
-        f"{shared.machine or 'The machine'}, {shared.title} ({', '.join(machine.devices)}):"
-        f" {_condition(use)} ({describe_rates(shared.limits.rates)}){first}."
-    )
-
-
-def _stretches(use: LimitUse, period: Period) -> DataTable:
-    """Return the longest times at a limit, if there are several."""
-    longest = sorted(use.at_limit, key=lambda each: -each.seconds)[:_MOST_STRETCHES]
-    if len(longest) == 1:
-        longest = []
-    rows = [
-        (_time(period, each.start_s), format_duration(each.seconds), _name(each))
-        for each in sorted(longest, key=lambda each: each.start_s)
-    ]
-    caption = "Longest times at a limit" if len(use.at_limit) > len(longest) else ""
-    return DataTable(("from", "for", "what"), rows, ("for",), caption=caption)
 
 
 def _notes(disks: Sequence[DiskUse]) -> Iterator[str]:
     """Yield what the words mean, and what cannot be known."""
-    uses = [disk.use for disk in disks]
-    interval = format_duration(max((use.interval_s for use in uses), default=0.0))
-    excess = format_percent(max((disk.excess_ratio for disk in disks), default=0.0))
+    interval = format_duration(max(disk.use.interval_s for disk in disks))
+    excess = format_percent(max(disk.excess_ratio for disk in disks))
     yield (
         f"At a limit: a rate from {format_percent(BELOW_RATIO)} below it to {excess} above it,"
         " with half a request or more in flight on average, in two intervals or more that follow"
@@ -249,8 +160,10 @@ def _notes(disks: Sequence[DiskUse]) -> Iterator[str]:
         " missed, one whose load is at a limit by chance looks the same, and that a disk gives"
         " less than promised, or hangs, is not known at all. The daemon sees it (disksla serve)."
     )
-    if not all(use.is_depth_known for use in uses):
-        yield "Where the requests in flight are not known, no time is at a limit."
+
+
+def _span(period: Period, start_s: float, end_s: float) -> str:
+    return f"{_time(period, start_s)} to {_time(period, end_s)}"
 
 
 def _time(period: Period, timestamp_s: float) -> str:

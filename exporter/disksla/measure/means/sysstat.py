@@ -146,6 +146,8 @@ def _mean(fields: Mapping[str, float], end_s: float, seconds: float) -> Mean:
     reads = seconds * (fields["r"] if is_told_apart else fields["tps"])
     writes = seconds * fields.get("w", 0.0)
     inflight = fields.get("aqu-sz", fields.get("avgqu-sz"))
+    if inflight is None:
+        raise DiskslaError(f"found a row without the requests in flight; {_EXPECTED}")
     read_await, write_await = fields.get("r_await"), fields.get("w_await")
     (read_bytes, read_step), (written_bytes, write_step) = _bytes(fields, "r"), _bytes(fields, "w")
     half_s = seconds / 2

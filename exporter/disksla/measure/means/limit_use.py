@@ -10,7 +10,6 @@ for any order of the requests in one. What ran at a limit is no sign of a thrott
 from what was used alone.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import compress, groupby, pairwise
@@ -20,9 +19,9 @@ import msgspec
 from msgspec.structs import replace
 
 from disksla.measure.means.mean import MOST_INFLIGHT, Mean
-from disksla.promise.catalogue import Charge, Limits, Resource, Work
+from disksla.promise.catalogue import Charge, Limits, Resource
 from disksla.verdict.credits import CreditAccount, CreditLevel, open_account, throttled_by
-from disksla.verdict.interval import Interval, load_of
+from disksla.verdict.interval import load_of
 from disksla.verdict.throttling import LimitKind, Throttle, ThrottleLevel, binding_limit
 
 BELOW_RATIO = 0.012
@@ -240,39 +239,20 @@ def _accounts(means: Sequence[Mean], limits: Limits) -> Iterator[CreditAccount |
         if account is not None:
             if mean.start_s - account.at_s >= _APART_S:
                 account = account.after_gap(limits, None, mean.start_s, MOST_INFLIGHT)
-            interval = replace(mean.interval, seconds=max(mean.end_s - account.at_s, 0.1))
-            most, fewest = _most_and_fewest(mean, interval, limits)
-            account = account.after_window(limits, most, None, mean.end_s, fewest)
-            throttle = _limit_at(mean, limits, account.levels(limits, interval))
+            seconds = max(mean.end_s - account.at_s, 0.1)
+            by_cost = sorted(
+                mean.cases, key=lambda each: load_of(each, limits.enforced_charges) or 0
+            )
+            least, most = (replace(each, seconds=seconds) for each in (by_cost[0], by_cost[-1]))
+            if most.flushes:
+                least = most.with_fewest_writes(None)
+            account = account.after_window(
+                limits, most, None, mean.end_s, None if least == most else least
+            )
+            throttle = _limit_at(mean, limits, account.levels(limits, most))
             if throttle is not None:
                 account = account.at_baseline(limits.buckets, throttle)
         yield account
-
-
-def _most_and_fewest(
-    mean: Mean, interval: Interval, limits: Limits
-) -> tuple[Interval, Interval | None]:
-    """Return what may have been used of the credits at most and at least; None if it is known."""
-    cases = sorted(mean.cases, key=lambda case: load_of(case, limits.enforced_charges) or 0.0)
-    fewest = interval.with_fewest_writes(None) if interval.flushes else cases[0]
-    if mean.rounding == Work() and len(cases) == 1:
-        return interval, None
-    seconds = interval.seconds
-    return _rounded(cases[-1], 1, mean.rounding, seconds), _rounded(
-        fewest, -1, mean.rounding, seconds
-    )
-
-
-def _rounded(interval: Interval, sign: int, rounding: Work, seconds: float) -> Interval:
-    """Return the most or the least that may have been before it was rounded."""
-    return replace(
-        interval,
-        seconds=seconds,
-        reads=max(0, interval.reads + sign * math.ceil(rounding.reads)),
-        writes=max(0, interval.writes + sign * math.ceil(rounding.writes)),
-        read_bytes=max(0, interval.read_bytes + sign * math.ceil(rounding.read_bytes)),
-        written_bytes=max(0, interval.written_bytes + sign * math.ceil(rounding.written_bytes)),
-    )
 
 
 def _credits_seen(means: Sequence[Mean], levels: Sequence[_Levels]) -> tuple[CreditsSeen, ...]:

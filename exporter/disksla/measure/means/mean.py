@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from disksla.base.counts import total
-from disksla.promise.catalogue import Work
 from disksla.verdict.interval import Interval
 
 LONGEST_S = 900.0
@@ -32,8 +30,6 @@ class Mean(NamedTuple):
     """Requests in flight on average."""
     is_told_apart: bool = True
     """False: reads and writes are counted together. All are `reads` then."""
-    rounding: Work = Work()
-    """By how much it may be more or less, because the agent rounded it."""
 
     @property
     def end_s(self) -> float:
@@ -86,5 +82,4 @@ def _beside(means: Sequence[Mean]) -> Mean:
         replace(whole, end_s=first.end_s, seconds=first.seconds, inflight=inflight),
         sum(mean.inflight for mean in means),
         is_told_apart=all(mean.is_told_apart for mean in means),
-        rounding=total(mean.rounding for mean in means),
     )

@@ -20,12 +20,9 @@ from disksla.base.errors import DECODE_ERRORS, DiskslaError
 from disksla.base.units import KIB, MIB
 from disksla.kernel.procfs import SECTOR_BYTES
 from disksla.measure.means.mean import LONGEST_S, MOST_INFLIGHT, Mean
-from disksla.promise.catalogue import Work
 from disksla.verdict.interval import Interval
 
 LARGEST_BYTES = 64 * MIB
-_STEP = 0.01
-"""Of the numbers that are printed."""
 _JSON = re.compile(r'\s*\{\s*"sysstat"')
 _TABLE = re.compile(r"^\s*Device:?\s(.*\s)?(r/s|tps)\s", re.MULTILINE)
 _HEAD = re.compile(r"Linux \S+ \((?P<host>[^)]*)\)")
@@ -143,19 +140,17 @@ def _with_times(reports: Sequence[_Report], every_s: float | None) -> list[_Repo
 def _mean(fields: Mapping[str, float], end_s: float, seconds: float) -> Mean:
     """Return an interval by the columns of a row, without what is the same in all versions."""
     is_told_apart = "r" in fields
-    reads = seconds * (fields["r"] if is_told_apart else fields["tps"])
-    writes = seconds * fields.get("w", 0.0)
+    read_iops = fields.get("r", fields.get("tps"))
     inflight = fields.get("aqu-sz", fields.get("avgqu-sz"))
-    if inflight is None:
-        raise DiskslaError(f"found a row without the requests in flight; {_EXPECTED}")
+    if read_iops is None or inflight is None:
+        raise DiskslaError(f"found a row without requests, or those in flight; {_EXPECTED}")
+    reads, writes = seconds * read_iops, seconds * fields.get("w", 0.0)
     read_await, write_await = fields.get("r_await"), fields.get("w_await")
-    (read_bytes, read_step), (written_bytes, write_step) = _bytes(fields, "r"), _bytes(fields, "w")
-    half_s = seconds / 2
     interval = Interval(
         reads=round(reads),
         writes=round(writes),
-        read_bytes=round(seconds * read_bytes),
-        written_bytes=round(seconds * written_bytes),
+        read_bytes=round(seconds * _bytes(fields, "r")),
+        written_bytes=round(seconds * _bytes(fields, "w")),
         end_s=end_s,
         seconds=seconds,
         read_ms=None if read_await is None else round(read_await * reads),
@@ -163,23 +158,17 @@ def _mean(fields: Mapping[str, float], end_s: float, seconds: float) -> Mean:
         inflight=MOST_INFLIGHT if reads or writes else 0,
         flushes=round(seconds * fields.get("f", 0.0)),
     )
-    rounding = Work(
-        half_s * _STEP,
-        half_s * _STEP,
-        read_bytes=half_s * read_step,
-        written_bytes=half_s * write_step,
-    )
-    return Mean(interval, inflight, is_told_apart, rounding)
+    return Mean(interval, inflight, is_told_apart)
 
 
-def _bytes(fields: Mapping[str, float], direction: str) -> tuple[float, float]:
-    """Return the bytes per second of a direction, and their step. Raise DiskslaError."""
+def _bytes(fields: Mapping[str, float], direction: str) -> float:
+    """Return the bytes per second of a direction. Raise DiskslaError."""
     sectors = fields.get(f"{direction}d_sec", fields.get(f"{direction}r_sec"))
     if sectors is not None:
-        return sectors * SECTOR_BYTES, _STEP * SECTOR_BYTES
+        return sectors * SECTOR_BYTES
     for unit, factor in _UNITS.items():
         if f"{direction}{unit}" in fields:
-            return fields[f"{direction}{unit}"] * factor, _STEP * factor
+            return fields[f"{direction}{unit}"] * factor
     raise DiskslaError(f"found a row without bytes of reads and writes; {_EXPECTED}")
 
 

@@ -41,6 +41,9 @@ _EXPECTED = (
 )
 
 
+_Row = dict[str, float | str]
+
+
 class RecordedMeans(NamedTuple):
     """What was recorded of one disk."""
 
@@ -65,12 +68,12 @@ class _Report(NamedTuple):
 class _Timestamp(msgspec.Struct):
     date: str
     time: str
-    interval: float = 0.0
+    interval_s: float = msgspec.field(default=0.0, name="interval")
 
 
 class _Statistics(msgspec.Struct):
     timestamp: _Timestamp | str | None = None
-    disk: list[dict[str, float | str]] = []
+    disk: list[_Row] = []
 
 
 class _Host(msgspec.Struct):
@@ -181,7 +184,7 @@ def _json_reports(text: str) -> Iterator[_Report]:
         for each in host.statistics:
             time, seconds = each.timestamp, None
             if isinstance(time, _Timestamp):
-                seconds = time.interval
+                seconds = time.interval_s
                 time = f"{time.date} {time.time}"
             rows = {
                 str(row.get("disk-device", row.get("disk_device", ""))): {

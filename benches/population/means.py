@@ -1,6 +1,6 @@
 """What means say of the population: disks whose counters are read every 15 or 60 s.
 
-    PYTHONPATH=tests:benches .venv/bin/python -m population.means --disks 60 --seconds 300
+    PYTHONPATH=tests:benches .venv/bin/python -m population.means --seed 1 --disks 80
 
 prints, for each interval, the seconds at the limit that are found of disks that were throttled for
 more than half of the time, beside the truth; and of disks without a limiter, with limits that are
@@ -57,6 +57,12 @@ def _mean(start_s: float, before: list[int], end_s: float, after: list[int]) -> 
     return Mean(interval, rise[_WEIGHTED_MS] / 1000 / (end_s - start_s))
 
 
+def truth_of(draw: Draw, every_s: int) -> float:
+    """Return the seconds in the intervals in which a request waited for the limiter."""
+    ticks = every_s * _TICKS_PER_S
+    return sum(draw.truth[1 : (len(draw.ticks) - 1) // ticks * ticks + 1])
+
+
 def found_of(draw: Draw, every_s: int) -> Iterator[tuple[str, float, float]]:
     """Yield for each of the terms the time that is in intervals, and that at a limit."""
     means = means_of(draw, every_s)
@@ -70,18 +76,17 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--disks", type=int, default=60)
-    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--disks", type=int, default=80)
+    parser.add_argument("--seconds", type=float, default=301.0)
     arguments = parser.parse_args()
     sums: defaultdict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     for number in range(arguments.disks):
         each = draw(arguments.seed, number, arguments.seconds)
-        truth_s = sum(each.truth)
-        share = truth_s / arguments.seconds
+        share = sum(each.truth) / arguments.seconds
         kind = "" if each.spec.limit is None else "much " if share > 0.5 else "little "
         for every_s in EVERY_S:
             for name, seconds, at_limit_s in found_of(each, every_s):
-                numbers = seconds, truth_s, at_limit_s
+                numbers = seconds, truth_of(each, every_s), at_limit_s
                 row = sums[every_s, kind + name]
                 row[:] = [old + new for old, new in zip(row, numbers, strict=True)]
     sys.stdout.write("interval  limits            seconds   throttled   at a limit\n")

@@ -10,17 +10,18 @@ for any order of the requests in one. What ran at a limit is no sign of a thrott
 from what was used alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from itertools import compress, groupby, pairwise
+from itertools import pairwise
 from operator import add
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from disksla.measure.means.mean import MOST_INFLIGHT, Mean
 from disksla.promise.catalogue import Charge, Limits, Resource
-from disksla.verdict.credits import CreditAccount, CreditLevel, open_account, throttled_by
+from disksla.verdict.credits import CreditLevel, open_account, throttled_by
 from disksla.verdict.interval import load_of
 from disksla.verdict.throttling import LimitKind, Throttle, ThrottleLevel, binding_limit
 
@@ -31,6 +32,7 @@ LEAST_INFLIGHT = 0.5
 HIGH, NEAR = 0.8, 0.95
 """Loads above which time is added up."""
 EMPTY_RATIO = 0.01
+_SHORTEST_S = 0.1
 _APART_S = 1.5
 """Two intervals with less than this between them follow each other: agents round times."""
 
@@ -108,62 +110,98 @@ class LimitUse(msgspec.Struct, frozen=True):
         return sum(each.seconds for each in self.at_limit)
 
 
+class _Judged(NamedTuple):
+    """An interval, with what is known of it."""
+
+    mean: Mean
+    throttle: Throttle | None
+    """The limit that it ran at."""
+    levels: _Levels
+    """Credits after it."""
+
+    @property
+    def seconds(self) -> float:
+        return self.mean.interval.seconds
+
+    def load(self, charges: tuple[Charge, ...]) -> float:
+        """Return the load at least."""
+        return min(load_of(case, charges) or 0.0 for case in self.mean.cases)
+
+
 def use_of_limits(means: Sequence[Mean], limits: Limits) -> LimitUse:
     """Return for how long a disk with these limits ran at them; there is one interval at least."""
+    judged = _judged(means, limits)
     intervals = [mean.interval for mean in means]
-    found, levels = _limits_at(means, limits)
     burst = limits.burst
     most_charges = limits.burst_throttled_charges or limits.throttled_charges
     is_unlimited = burst is not None and burst.length == "unlimited"
     charges = most_charges if is_unlimited else limits.throttled_charges
-    loads = [min(load_of(case, charges) or 0.0 for case in mean.cases) for mean in means]
-    most_loads = [min(load_of(case, most_charges) or 0.0 for case in mean.cases) for mean in means]
-
-    def seconds_above(bound: float, loads: Sequence[float]) -> float:
-        pairs = zip(intervals, loads, strict=True)
-        return sum(interval.seconds for interval, load in pairs if load > bound)
-
-    largest = max(range(len(means)), key=lambda each: (loads[each], intervals[each].requests))
+    loads = [(each.load(charges), each) for each in judged]
+    beyond = 1 + limits.limiter.excess_ratio
+    largest_load, largest = max(loads, key=lambda each: (each[0], each[1].mean.interval.requests))
     return LimitUse(
         start_s=means[0].start_s,
         end_s=means[-1].end_s,
-        seconds=sum(each.seconds for each in intervals),
+        seconds=_seconds(judged),
         interval_s=sorted(each.seconds for each in intervals)[len(intervals) // 2],
-        at_limit=tuple(_stretches(means, found)),
-        largest_load=loads[largest] if charges else None,
-        largest_timestamp_s=intervals[largest].end_s,
+        at_limit=tuple(_stretches(judged)),
+        largest_load=largest_load if charges else None,
+        largest_timestamp_s=largest.mean.end_s,
         largest_iops=max(each.requests / each.seconds for each in intervals),
         largest_bytes_per_second=max(each.bytes / each.seconds for each in intervals),
-        high_s=seconds_above(HIGH, loads),
-        near_s=seconds_above(NEAR, loads),
-        beyond_s=seconds_above(1 + limits.limiter.excess_ratio, most_loads),
-        latency_at_limit=_latency(means, [each is not None for each in found]),
-        latency_otherwise=_latency(means, [each is None for each in found]),
-        credits=_credits_seen(means, levels),
+        high_s=_seconds(each for load, each in loads if load > HIGH),
+        near_s=_seconds(each for load, each in loads if load > NEAR),
+        beyond_s=_seconds(each for each in judged if each.load(most_charges) > beyond),
+        latency_at_limit=_latency(each.mean for each in judged if each.throttle is not None),
+        latency_otherwise=_latency(each.mean for each in judged if each.throttle is None),
+        credits=tuple(_credits_seen(judged, number) for number in range(len(limits.buckets))),
     )
 
 
 def is_at_limit(means: Sequence[Mean], limits: Limits) -> list[bool]:
     """Return of each interval whether a disk with these limits was at one of them."""
-    found, _ = _limits_at(means, limits)
-    return [throttle is not None for throttle in found]
+    return [each.throttle is not None for each in _judged(means, limits)]
 
 
-def _limits_at(
-    means: Sequence[Mean], limits: Limits
-) -> tuple[list[Throttle | None], list[_Levels]]:
-    """Return the limit that each interval was at with one beside it, and the credits after it."""
-    found, levels = [], []
-    for mean, account in zip(means, _accounts(means, limits), strict=True):
-        of_mean = () if account is None else account.levels(limits, mean.interval)
-        found.append(_limit_at(mean, limits, of_mean))
-        levels.append(of_mean)
-    repeated: list[Throttle | None] = [None] * len(means)
-    for number, (before, after) in enumerate(pairwise(found)):
-        follows = _follows(means[number], means[number + 1])
-        if follows and before is not None and after is not None and before.level == after.level:
-            repeated[number], repeated[number + 1] = before, after
-    return repeated, levels
+def _seconds(judged: Iterable[_Judged]) -> float:
+    return sum(each.seconds for each in judged)
+
+
+def _judged(means: Sequence[Mean], limits: Limits) -> list[_Judged]:
+    """Return the intervals, with the limit at which each was with one beside it."""
+    alone = list(_each_alone(means, limits))
+    judged = [each._replace(throttle=None) for each in alone]
+    for number, (before, after) in enumerate(pairwise(alone)):
+        levels = {each.throttle and each.throttle.level for each in (before, after)}
+        if None not in levels and len(levels) == 1 and _follows(before.mean, after.mean):
+            judged[number : number + 2] = before, after
+    return judged
+
+
+def _each_alone(means: Sequence[Mean], limits: Limits) -> Iterator[_Judged]:
+    """Yield the intervals, each with the limit that its rate was.
+
+    Nothing is known of the credits at the start. What is throttled at a baseline has an estimate
+    of none left.
+    """
+    account = open_account(limits, means[0].start_s)
+    for mean in means:
+        if account is None:
+            yield _Judged(mean, _limit_at(mean, limits, ()), ())
+            continue
+        if mean.start_s - account.at_s >= _APART_S:
+            account = account.after_gap(limits, None, mean.start_s, MOST_INFLIGHT)
+        seconds = max(mean.end_s - account.at_s, _SHORTEST_S)
+        cases = sorted(mean.cases, key=lambda each: load_of(each, limits.enforced_charges) or 0.0)
+        least, most = (replace(each, seconds=seconds) for each in (cases[0], cases[-1]))
+        if most.flushes:
+            least = most.with_fewest_writes(None)
+        fewest = None if least == most else least
+        account = account.after_window(limits, most, None, mean.end_s, fewest)
+        throttle = _limit_at(mean, limits, account.levels(limits, most))
+        if throttle is not None:
+            account = account.at_baseline(limits.buckets, throttle)
+        yield _Judged(mean, throttle, account.levels(limits, most))
 
 
 def _limit_at(mean: Mean, limits: Limits, levels: _Levels) -> Throttle | None:
@@ -201,23 +239,24 @@ def _follows(before: Mean, after: Mean) -> bool:
     return after.start_s - before.end_s < _APART_S
 
 
-def _stretches(means: Sequence[Mean], found: Sequence[Throttle | None]) -> Iterator[AtLimit]:
+def _stretches(judged: Sequence[_Judged]) -> Iterator[AtLimit]:
     """Yield the times at a limit."""
-    number, last = 0, None
-    numbered = []
-    for mean, throttle in zip(means, found, strict=True):
-        number += last is None or not _follows(last, mean)
-        last = mean
-        numbered.append((mean, number, throttle))
-    for (_, throttle), group in groupby(numbered, key=lambda each: each[1:]):
-        inside = [mean for mean, _, _ in group]
-        if throttle is not None:
-            yield AtLimit(inside[0].start_s, inside[-1].end_s, throttle.level, throttle.limit)
+    inside: list[_Judged] = []
+    for each, following in pairwise([*judged, None]):
+        if each is None or each.throttle is None:
+            continue
+        inside.append(each)
+        is_last = following is None or following.throttle != each.throttle
+        if is_last or (following is not None and not _follows(each.mean, following.mean)):
+            throttle = each.throttle
+            start_s = inside[0].mean.start_s
+            yield AtLimit(start_s, each.mean.end_s, throttle.level, throttle.limit)
+            inside = []
 
 
-def _latency(means: Sequence[Mean], chosen: Sequence[bool]) -> Latency:
-    """Return what requests took in the chosen intervals."""
-    busy = [mean for mean in compress(means, chosen) if mean.interval.requests]
+def _latency(means: Iterable[Mean]) -> Latency:
+    """Return what requests took in intervals."""
+    busy = [mean for mean in means if mean.interval.requests]
     if not busy:
         return Latency()
     whole = reduce(add, (mean.interval for mean in busy))
@@ -232,45 +271,24 @@ def _per_request(took_ms: int | None, requests: int) -> float | None:
     return None if took_ms is None or not requests else took_ms / 1000 / requests
 
 
-def _accounts(means: Sequence[Mean], limits: Limits) -> Iterator[CreditAccount | None]:
-    """Yield the credits after each interval; nothing is known of them at the start."""
-    account = open_account(limits, means[0].start_s)
-    for mean in means:
-        if account is not None:
-            if mean.start_s - account.at_s >= _APART_S:
-                account = account.after_gap(limits, None, mean.start_s, MOST_INFLIGHT)
-            seconds = max(mean.end_s - account.at_s, 0.1)
-            by_cost = sorted(
-                mean.cases, key=lambda each: load_of(each, limits.enforced_charges) or 0
-            )
-            least, most = (replace(each, seconds=seconds) for each in (by_cost[0], by_cost[-1]))
-            if most.flushes:
-                least = most.with_fewest_writes(None)
-            account = account.after_window(
-                limits, most, None, mean.end_s, None if least == most else least
-            )
-            throttle = _limit_at(mean, limits, account.levels(limits, most))
-            if throttle is not None:
-                account = account.at_baseline(limits.buckets, throttle)
-        yield account
+def _credits_seen(judged: Sequence[_Judged], bucket: int) -> CreditsSeen:
+    """Return what is known of the credits of a bucket over all intervals."""
 
+    def upper(level: CreditLevel) -> float:
+        return level.ratio(level.upper_credits)
 
-def _credits_seen(means: Sequence[Mean], levels: Sequence[_Levels]) -> tuple[CreditsSeen, ...]:
-    """Return what is known of each bucket over all intervals."""
-    return tuple(_seen(means, of_bucket) for of_bucket in zip(*levels, strict=True))
+    def estimate(level: CreditLevel) -> float:
+        return level.ratio(level.estimate_credits)
 
-
-def _seen(means: Sequence[Mean], levels: Sequence[CreditLevel]) -> CreditsSeen:
-    last = levels[-1]
-    estimates = [each.ratio(each.estimate_credits) for each in levels]
-    seconds = [mean.interval.seconds for mean in means]
-    is_empty = [each.ratio(each.upper_credits) < EMPTY_RATIO for each in levels]
+    last = judged[-1].levels[bucket]
     return CreditsSeen(
         resource=last.resource,
         capacity_credits=last.capacity_credits,
         lower_ratio=last.ratio(last.lower_credits),
-        upper_ratio=last.ratio(last.upper_credits),
-        estimate_ratio=estimates[-1],
-        empty_s=sum(compress(seconds, is_empty)),
-        maybe_empty_s=sum(compress(seconds, [each < EMPTY_RATIO for each in estimates])),
+        upper_ratio=upper(last),
+        estimate_ratio=estimate(last),
+        empty_s=_seconds(each for each in judged if upper(each.levels[bucket]) < EMPTY_RATIO),
+        maybe_empty_s=_seconds(
+            each for each in judged if estimate(each.levels[bucket]) < EMPTY_RATIO
+        ),
     )

@@ -12,7 +12,6 @@ import msgspec
 
 from disksla import VERSION
 from disksla.base.console import SafeConsole, to_json
-from disksla.base.errors import DiskslaError
 from disksla.base.text import escape_bytes, escape_control
 from disksla.base.units import format_duration, format_size
 from disksla.commands import record
@@ -24,7 +23,9 @@ from disksla.commands._context import (
     recorded_context,
 )
 from disksla.commands._daemon import add_remote_url, chosen_disks
+from disksla.commands._means import add_others, check_own, explain_others, is_of_others
 from disksla.commands._options import add_duration
+from disksla.commands._prometheus import add_server
 from disksla.commands._recent import (
     SAMPLED_S,
     FollowedStates,
@@ -73,17 +74,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--recording",
         type=Path,
         metavar="FILE",
-        help="explain disks of this recording, with its configuration, without sampling",
+        help="explain disks of this recording, with its configuration, without sampling; or what"
+        " sysstat printed: sadf -j -- -d, iostat -x -t, or iostat -x -t -o JSON",
     )
     add_remote_url(parser, source)
+    add_server(parser, source)
+    add_others(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what all disks did lately, or those that are named, with identity and limits."""
-    if arguments.duration_s is not None and (arguments.url or arguments.recording):
-        raise DiskslaError("found --for with --url or --recording; expected one of them")
+    if is_of_others(arguments):
+        return explain_others(arguments)
+    check_own(arguments)
     if is_remote(arguments.url):
         return _explain_remote(arguments)
     if arguments.recording is not None:

@@ -17,6 +17,7 @@ from disksla.promise.configuration.matched import (
 )
 from disksla.promise.configuration.matching import (
     CUSTOM_TERMS,
+    TERMS_TITLES,
     Assignments,
     assign,
     assign_all,

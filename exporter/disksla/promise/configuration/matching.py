@@ -30,6 +30,8 @@ from disksla.promise.configuration.settings import DiskEntry, Settings
 
 CUSTOM_TERMS = "custom"
 """Terms and provider of a disk whose terms are written out, wherever."""
+TERMS_TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
+"""What people read of terms that are no type of the catalogue."""
 
 ALL_CLIENTS = "all clients"
 """Who shares limits of a mount that are written out or not known."""

@@ -73,6 +73,26 @@ def flags_of_host(name: str, directory: Path) -> list[str]:
     ]
 
 
+def test_paths_of_the_image(
+    flags: list[str],
+    config: Path,
+    tmp_path: Path,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`kubectl exec POD -- disksla disks` needs no path."""
+    udev = tmp_path / "run" / "udev"
+    udev.mkdir(parents=True)
+    (tmp_path / "udev").rename(udev / "data")
+    command = ["disks", "--json", f"--config.file={config}"]
+    assert main([*command, *flags[:2], f"--path.udev-data={udev}/data"]) == 0
+    expected = capsys.readouterr().out
+    assert SERIAL in expected
+    monkeypatch.setenv("DISKSLA_HOST", str(tmp_path))
+    assert main(command) == 0
+    assert capsys.readouterr().out == expected
+
+
 def test_entry_by_volume(tmp_path: Path, capsys: Captured) -> None:
     config = tmp_path / "disksla.yml"
     config.write_text("disks:\n  - {match: {volume: 12}, terms: azure.premium-ssd}\n")

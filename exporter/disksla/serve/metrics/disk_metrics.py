@@ -272,9 +272,9 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     credits_row(
         "disksla_burst_credits",
-        "Burst credits left, as an estimate between the bounds. resource is their unit: iops (I/Os),"
-        " bytes, or service_seconds (seconds of service at the baseline). Of a file storage, whose"
-        " other clients use them, too, it is the upper bound.",
+        "Burst credits left, as an estimate between the bounds. resource is their unit: iops"
+        " (I/Os), bytes, or service_seconds (seconds of service at the baseline). Of a file"
+        " storage, whose other clients use them, too, it is the upper bound.",
         lambda level: level.estimate_credits,
     ),
     credits_row(

@@ -13,12 +13,10 @@ from disksla.measure.advice.advice import Advice, MachineAdvice, MachineOutcome
 from disksla.measure.advice.closed_loop import ClosedLoop
 from disksla.measure.advice.search import Candidate, Outcome
 from disksla.measure.advice.simulation import ShareRange
-from disksla.promise.catalogue import UNKNOWN_TERMS
-from disksla.promise.configuration import CUSTOM_TERMS
+from disksla.promise.catalogue import TERMS_TITLES
 from disksla.tell.page import DataTable, Line, PagePart
 
 _NUMBERS = ("size", "disks", "IOPS", "throttled", "a request waits", "per month")
-_TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
 
 
 def advice_page(advice: Advice) -> Iterator[PagePart]:
@@ -52,7 +50,7 @@ def _sentences(advice: Advice) -> Iterator[str]:
             f"Left out: {names}. They count a request as up to {least}; those of this load have"
             f" {format_size(mean)} on average."
         )
-    if advice.present.candidate.terms in _TITLES:
+    if advice.present.candidate.terms in TERMS_TITLES:
         yield "Which type the disk has is not known; --terms compares what its provider sells."
 
 
@@ -129,7 +127,7 @@ def _of_demand(advice: Advice) -> Iterator[str]:
     elif own is not None:
         yield f"Enough: {_named(own.candidate)}; {as_it_is}."
     else:
-        title = _TITLES.get(type_name, type_name)
+        title = TERMS_TITLES.get(type_name, type_name)
         yield f"No {title} of this size or larger is certain to be enough; {as_it_is}."
     if least is not None and least is not own:
         yield f"Least performance of all types that is enough: {_named(least.candidate)}."
@@ -188,7 +186,7 @@ def _share_text(share: ShareRange) -> str:
 
 def _named(candidate: Candidate) -> str:
     """Return a disk in words, such as 'aws.gp3, 200 GiB, with 4200 IOPS'."""
-    name = _TITLES.get(candidate.terms, candidate.terms)
+    name = TERMS_TITLES.get(candidate.terms, candidate.terms)
     text = f"{name}, {format_size(candidate.size_bytes)}"
     bought = _bought(candidate)
     return f"{text}, with {bought}" if bought else text
@@ -220,8 +218,8 @@ def _table(advice: Advice) -> DataTable:
     price = ("per month",) if advice.prices is not None else ()
     rows = []
     for outcome in (advice.present, *advice.outcomes):
-        candidate = outcome.candidate
-        name = candidate.terms.partition(".")[2] or _TITLES.get(candidate.terms, candidate.terms)
+        candidate, terms = outcome.candidate, outcome.candidate.terms
+        name = terms.partition(".")[2] or TERMS_TITLES.get(terms, terms)
         cells = _outcome_cells(outcome)
         if loop is not None:
             cells = cells[0], _waits_text(loop, outcome.performance_iops)

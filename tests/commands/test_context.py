@@ -191,7 +191,8 @@ def test_explain_custom_terms(flags: list[str], config: Path, capsys: Captured) 
 def test_explain_unmonitored_disk(flags: list[str], capsys: Captured) -> None:
     assert main(["explain", "--for=300ms", "loop0", *flags]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "monitored no: loop device" in out
+    assert "monitored no: loop device; an entry under disks changes that" in out
+    assert "without limits" not in out
     assert "no entry of the configuration or of terms.d matches" in out
 
 

@@ -15,8 +15,8 @@ from disksla.base.text import escape_bytes
 from disksla.base.units import format_duration
 from disksla.commands._context import prepare_sampler
 from disksla.commands._daemon import disks_of_daemon
-from disksla.promise.catalogue import SharedLimits
-from disksla.promise.configuration import TERMS_TITLES, Configuration
+from disksla.promise.catalogue import TERMS_TITLES, SharedLimits
+from disksla.promise.configuration import Configuration
 from disksla.state.history import History
 from disksla.state.pipeline import Snapshot, State, Tick
 from disksla.tell.api import ArrayDocument, DiskDocument, disks_document

@@ -43,7 +43,7 @@ class _Observed(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the disk, the recording, and what the disk was sold as."""
-    add_device(parser, optional=True)
+    add_device(parser, "; with --prometheus, INSTANCE:DEVICE, a serial or a mount point")
     parser.add_argument(
         "--recording",
         type=Path,

@@ -41,8 +41,8 @@ from disksla.commands.disks import known_document
 from disksla.commands.replay import replay
 from disksla.kernel.disks import Disk
 from disksla.measure.probes import plan_probe
-from disksla.promise.catalogue import Assignment, SharedLimits, Terms, derivation
-from disksla.promise.configuration import CUSTOM_TERMS, in_order, provision_of
+from disksla.promise.catalogue import CUSTOM_TERMS, Assignment, SharedLimits, Terms, derivation
+from disksla.promise.configuration import in_order, provision_of
 from disksla.tell.api import DiskDocument
 from disksla.tell.api.daemon_client import is_remote
 from disksla.tell.explanation import describe_machine, describe_rates
@@ -303,14 +303,14 @@ def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
 
 def _of_daemon(lately: DiskDocument) -> Iterator[tuple[str, str]]:
     """Yield what the daemon knows of the terms of a disk."""
-    yield "terms", lately.terms
+    yield "terms", "written out" if lately.terms == CUSTOM_TERMS else lately.terms
     yield "reason", "the daemon says it, and the files on this machine do not"
     yield "limits", describe_rates(lately.limits) or "none"
 
 
 def _identity(host: HostContext, disk: Disk, *, is_monitored: bool) -> Iterator[tuple[str, str]]:
     """Yield what is known of the identity of the disk."""
-    why_not_monitored = None if is_monitored else host.why_not_monitored(disk)
+    why_not = None if is_monitored else host.why_not_monitored(disk)
     for name, value in (
         ("model", disk.model),
         ("serial", disk.serial),
@@ -328,7 +328,7 @@ def _identity(host: HostContext, disk: Disk, *, is_monitored: bool) -> Iterator[
         ("stacked on it", ", ".join(disk.holders)),
         ("mounted at", ", ".join(disk.mount_points)),
         ("by-id", ", ".join(disk.by_id)),
-        ("monitored", f"no: {why_not_monitored}" if why_not_monitored else "yes"),
+        ("monitored", f"no: {why_not}; an entry under disks changes that" if why_not else "yes"),
     ):
         if value:
             yield name, value
@@ -344,7 +344,7 @@ def _choice(
     elif assignment.terms == CUSTOM_TERMS:
         yield "terms", f"written out in {'the configuration' if is_configured else 'a terms file'}"
     elif assignment.source == "none":
-        yield "terms", f"{assignment.title}: monitored without limits"
+        yield "terms", assignment.title
     else:
         yield "terms", f"{assignment.terms}, which the catalogue does not have"
     yield "reason", assignment.reason

@@ -46,6 +46,8 @@ from support.snapshots import (
 )
 
 DISK_ROWS = {metric.name: metric for metric in OF_DISKS}
+MOST_OF_HELP = 130
+"""Characters of a line of the page."""
 MACHINE_ROWS = {metric.name: metric for metric in OF_THE_MACHINE}
 ALL: dict[str, Metric[Any]] = {metric.name: metric for metric in METRICS}
 
@@ -148,6 +150,8 @@ def test_rows_follow_naming_rules() -> None:
         assert not (row.is_histogram and row.name.endswith("_total")), name
         assert not re.search(r"(_bucket|_count|_sum|_created|_ms|_percent)$", row.name), name
         assert re.fullmatch(r"[A-Z](?!.*  ).*\.", row.help), name
+        assert row.help.startswith(row.first_sentence), name
+        assert len(row.first_sentence) < MOST_OF_HELP, name
         assert "device" not in row.labels or name in MACHINE_ROWS, name
 
 

@@ -28,8 +28,7 @@ from disksla.measure.report.document import (
     Uptime,
     Verification,
 )
-from disksla.promise.catalogue import UNKNOWN_TERMS, Conditions, Rates
-from disksla.promise.configuration import CUSTOM_TERMS
+from disksla.promise.catalogue import CUSTOM_TERMS, UNKNOWN_TERMS, Conditions, Rates
 from disksla.tell.explanation import SHOWN_TEXT
 
 _RULE = (

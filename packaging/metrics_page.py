@@ -42,9 +42,21 @@ _INTRODUCTION = """\
 
 Generated from the metric tables by `make docs`; do not edit.
 
-Units are seconds, bytes and ratios. An unknown value has no sample; it is never published as 0.
-Counters start at 0 when disksla first samples a disk; the series of a removed disk end. Labels
-other than `device` that describe a disk are on `disksla_disk_info`; join it to add them:
+Units are seconds, bytes and ratios. An unknown value has no sample, and an unknown label is empty.
+A metric is absent where it does not apply: without such a limit, burst, probe or page, and where
+the kernel does not count it. The page of the daemon has the first sentence of each description.
+
+- **Counters** start at 0 when disksla first samples a disk. Those of requests are the fields of
+  /proc/diskstats, since the Linux version in brackets; they neither wrap nor fall.
+- **Sampling windows** last 100 ms by default. Latencies are means over such windows, counted once
+  per request, not latencies of single requests.
+- **Writes** in latencies, loads and peaks are the kernel's without any flush, unless
+  `disksla_data_writes_total` has the exact number.
+- **Limits** are for reads and writes each; if `budget` of `disksla_disk_info` is `sum` or
+  `time_shared`, they share it.
+- **Credits** are in the unit of `resource`: I/Os, bytes, or seconds of service.
+
+Labels other than `device` that describe a disk are on `disksla_disk_info`; join it to add them:
 
 ```promql
 rate(disksla_reads_completed_total[1m]) * on (instance, device) group_left (serial, terms)

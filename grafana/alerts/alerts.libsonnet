@@ -172,16 +172,16 @@
 
   // A share of all time, not of the assessed time: after a start, the first minutes do not count as
   // the whole window. Time at a limit of the machine has its own alert: a larger disk does not help.
-  local throttled_share = 'sum without (limit) (rate(%s[%s]))' % [
+  local throttled_share(window) = 'sum without (limit) (rate(%s[%s]))' % [
     of('disksla_throttled_seconds_total', promql.by_others),
-    config.throttledWindow,
+    window,
   ],
   // The sentence of `disksla explain`, in numbers.
   local throttled = disk_alert(
     'DiskThrottled',
     'warning',
     config.throttledFor,
-    of_disk('%s > %g' % [throttled_share, config.throttledShare], more=['budget']),
+    of_disk('%s > %g' % [throttled_share(config.throttledWindow), config.throttledShare], more=['budget']),
     'A disk is throttled much of the time.',
     disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow + '.'
     + whose(config.throttledWindow)
@@ -203,6 +203,8 @@
         / (sum without (le) (rate(%(all)s[%(window)s])) > 0) > %(share)g
       unless
       %(throttled)s > %(most)g
+      unless
+      %(lately)s > %(most)g
       unless on (%(disk)s)
       %(credits)s
     ||| % {
@@ -212,7 +214,8 @@
       all: of('disksla_window_load_ratio_bucket', 'le="+Inf"'),
       window: config.nearWindow,
       share: config.nearShare,
-      throttled: throttled_share,
+      throttled: throttled_share(config.throttledWindow),
+      lately: throttled_share(config.nearFor),
       most: config.throttledShare,
     }),
     'The load of a disk is close to its limit most of the time.',

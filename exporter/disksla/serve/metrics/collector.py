@@ -168,7 +168,7 @@ def families_of(
 ) -> Iterator[Family]:
     """Yield every family that has a sample; a subject comes with its label."""
     for metric in metrics:
-        family = Family(metric.name.removesuffix("_total"), metric.help, metric.kind)
+        family = Family(metric.name.removesuffix("_total"), metric.first_sentence, metric.kind)
         for labels, subject in subjects:
             family.samples.extend(_samples(metric, labels, subject))
         if family.samples:

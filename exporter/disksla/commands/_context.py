@@ -160,11 +160,13 @@ _DEVICE_HELP = (
 
 
 def add_device(
-    parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup, *, optional: bool = False
+    parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup,
+    else_help: str | None = None,
 ) -> None:
-    """Add DEVICE, which `HostContext.find` reads."""
-    nargs = "?" if optional else None
-    parser.add_argument("device", metavar="DEVICE", nargs=nargs, help=_DEVICE_HELP)
+    """Add DEVICE, which `HostContext.find` reads; it is optional if it may be something else."""
+    nargs = None if else_help is None else "?"
+    help_text = f"{_DEVICE_HELP}{else_help or ''}"
+    parser.add_argument("device", metavar="DEVICE", nargs=nargs, help=help_text)
 
 
 def add_devices(parser: argparse.ArgumentParser) -> None:

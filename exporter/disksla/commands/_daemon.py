@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.machine import Roots
+from disksla.base.operating_system.machine import default_roots
 from disksla.base.text import escape_bytes, escape_control
 from disksla.commands._options import add_password_and_ca, password_headers, roots_of
 from disksla.tell.api import DiskDocument, DisksDocument
@@ -52,7 +52,7 @@ def disks_of_daemon(
     say, standard error has why, and what is done `instead`. Raise DiskslaError if the URL is
     none, or does not answer.
     """
-    if arguments.url is None and roots_of(arguments) != Roots():
+    if arguments.url is None and roots_of(arguments) != default_roots():
         return None
 
     def print_reason(reason: str) -> None:

@@ -15,8 +15,8 @@ from disksla.base.text import escape_bytes
 from disksla.base.units import format_duration
 from disksla.commands._context import prepare_sampler
 from disksla.commands._daemon import disks_of_daemon
-from disksla.promise.catalogue import UNKNOWN_TERMS, SharedLimits
-from disksla.promise.configuration import CUSTOM_TERMS, Configuration
+from disksla.promise.catalogue import TERMS_TITLES, SharedLimits
+from disksla.promise.configuration import Configuration
 from disksla.state.history import History
 from disksla.state.pipeline import Snapshot, State, Tick
 from disksla.tell.api import ArrayDocument, DiskDocument, disks_document
@@ -34,7 +34,6 @@ from disksla.tell.explanation.machine_limit import limits_over, machine_limit
 
 SAMPLED_S = 5.0
 _INDENT = "  "
-_TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
 
 
 RecentSource = Literal["daemon", "sample", "recording"]
@@ -186,7 +185,7 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
     conditions = {disk.device: disk.conditions() for disk in disks}
     console.print(headline(conditions, recent.period), style="bold")
     for disk in disks:
-        facts = [disk.size_text, _TITLES.get(disk.terms, disk.terms)]
+        facts = [disk.size_text, TERMS_TITLES.get(disk.terms, disk.terms)]
         mounted = [f"mounted at {each}" for each in disk.mount_points]
         facts += [f"claim {disk.claim}"] if disk.claim else mounted
         console.print()

@@ -12,7 +12,6 @@ import msgspec
 
 from disksla import VERSION
 from disksla.base.console import SafeConsole, to_json
-from disksla.base.errors import DiskslaError
 from disksla.base.text import escape_bytes, escape_control
 from disksla.base.units import format_duration, format_size
 from disksla.commands import record
@@ -24,7 +23,9 @@ from disksla.commands._context import (
     recorded_context,
 )
 from disksla.commands._daemon import add_remote_url, chosen_disks
+from disksla.commands._means import add_others, check_own, explain_others, is_of_others
 from disksla.commands._options import add_duration
+from disksla.commands._prometheus import add_server
 from disksla.commands._recent import (
     SAMPLED_S,
     FollowedStates,
@@ -40,8 +41,8 @@ from disksla.commands.disks import known_document
 from disksla.commands.replay import replay
 from disksla.kernel.disks import Disk
 from disksla.measure.probes import plan_probe
-from disksla.promise.catalogue import Assignment, SharedLimits, Terms, derivation
-from disksla.promise.configuration import CUSTOM_TERMS, in_order, provision_of
+from disksla.promise.catalogue import CUSTOM_TERMS, Assignment, SharedLimits, Terms, derivation
+from disksla.promise.configuration import in_order, provision_of
 from disksla.tell.api import DiskDocument
 from disksla.tell.api.daemon_client import is_remote
 from disksla.tell.explanation import describe_machine, describe_rates
@@ -73,17 +74,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--recording",
         type=Path,
         metavar="FILE",
-        help="explain disks of this recording, with its configuration, without sampling",
+        help="explain disks of this recording, with its configuration, without sampling; or what"
+        " sysstat printed: sadf -j -- -d, iostat -x -t, or iostat -x -t -o JSON",
     )
     add_remote_url(parser, source)
+    add_server(parser, source)
+    add_others(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what all disks did lately, or those that are named, with identity and limits."""
-    if arguments.duration_s is not None and (arguments.url or arguments.recording):
-        raise DiskslaError("found --for with --url or --recording; expected one of them")
+    if is_of_others(arguments):
+        return explain_others(arguments)
+    check_own(arguments)
     if is_remote(arguments.url):
         return _explain_remote(arguments)
     if arguments.recording is not None:
@@ -298,14 +303,14 @@ def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
 
 def _of_daemon(lately: DiskDocument) -> Iterator[tuple[str, str]]:
     """Yield what the daemon knows of the terms of a disk."""
-    yield "terms", lately.terms
+    yield "terms", "written out" if lately.terms == CUSTOM_TERMS else lately.terms
     yield "reason", "the daemon says it, and the files on this machine do not"
     yield "limits", describe_rates(lately.limits) or "none"
 
 
 def _identity(host: HostContext, disk: Disk, *, is_monitored: bool) -> Iterator[tuple[str, str]]:
     """Yield what is known of the identity of the disk."""
-    why_not_monitored = None if is_monitored else host.why_not_monitored(disk)
+    why_not = None if is_monitored else host.why_not_monitored(disk)
     for name, value in (
         ("model", disk.model),
         ("serial", disk.serial),
@@ -323,7 +328,7 @@ def _identity(host: HostContext, disk: Disk, *, is_monitored: bool) -> Iterator[
         ("stacked on it", ", ".join(disk.holders)),
         ("mounted at", ", ".join(disk.mount_points)),
         ("by-id", ", ".join(disk.by_id)),
-        ("monitored", f"no: {why_not_monitored}" if why_not_monitored else "yes"),
+        ("monitored", f"no: {why_not}; an entry under disks changes that" if why_not else "yes"),
     ):
         if value:
             yield name, value
@@ -339,7 +344,7 @@ def _choice(
     elif assignment.terms == CUSTOM_TERMS:
         yield "terms", f"written out in {'the configuration' if is_configured else 'a terms file'}"
     elif assignment.source == "none":
-        yield "terms", f"{assignment.title}: monitored without limits"
+        yield "terms", assignment.title
     else:
         yield "terms", f"{assignment.terms}, which the catalogue does not have"
     yield "reason", assignment.reason

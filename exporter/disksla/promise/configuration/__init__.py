@@ -16,7 +16,6 @@ from disksla.promise.configuration.matched import (
     with_kubernetes_volumes,
 )
 from disksla.promise.configuration.matching import (
-    CUSTOM_TERMS,
     Assignments,
     assign,
     assign_all,

@@ -30,7 +30,7 @@ from disksla.state.pipeline.totals import (
     Traffic,
     VerdictTotals,
     highest,
-    sum_recent,
+    total_recent,
     traffic_of,
 )
 from disksla.state.provider_count import ProviderState
@@ -82,7 +82,7 @@ class _Judged:
         state = self._state
         read_s = state.now_s - (state.assessed.seconds - self._assessed.seconds)
         tick_s = state.settings.sampling.interval_s
-        return sum_recent(self.totals.recent, read_s, tick_s).without_flushes()
+        return total_recent(self.totals.recent, read_s, tick_s).without_flushes()
 
 
 class GroupSnapshot(_Judged):

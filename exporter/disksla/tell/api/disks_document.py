@@ -8,7 +8,7 @@ import msgspec
 from disksla.base.text import escape_bytes
 from disksla.base.units import format_duration, format_percent, format_size
 from disksla.promise.catalogue import Rates, TermsSource
-from disksla.state.history import COLUMNS, Slot, columns_of, joined
+from disksla.state.history import COLUMNS, Slot, columns_of, total_slot
 from disksla.state.pipeline import ArraySnapshot, DiskSnapshot, GroupSnapshot, Snapshot, Traffic
 from disksla.tell.api.disks_query import ALL_DISKS, DisksQuery
 from disksla.tell.explanation import (
@@ -257,7 +257,7 @@ def _disk(
     slots = past.seconds(snapshot)
     history = past.of(snapshot)
     minutes = [] if history is None else history.with_limits(history.minutes())
-    seconds = seconds_of(joined(slots))
+    seconds = seconds_of(total_slot(slots))
     disk, assignment, at_s = snapshot.disk, snapshot.assignment, past.history.at_s or 0.0
     last = [slot for slot in slots[-1:] if slot.end_s == at_s]
     return LiveDiskDocument(
@@ -275,7 +275,7 @@ def _disk(
         present=snapshot.present,
         load_ratio=snapshot.present_load,
         inflight=snapshot.inflight,
-        latency_s=joined(slots[-_LATENCY_SLOTS:]).latency_s,
+        latency_s=total_slot(slots[-_LATENCY_SLOTS:]).latency_s,
         credits=tuple(map(credits_document, snapshot.credits)),
         sentences=tuple(past.explain_lately(snapshot, slots)),
         hour_sentences=tuple(past.explain(snapshot, minutes)) if minutes else (),

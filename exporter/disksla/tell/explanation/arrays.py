@@ -6,7 +6,7 @@ from disksla.base.units import format_percent
 from disksla.kernel.disks import Layer
 from disksla.promise.array_promise import layers_of
 from disksla.promise.catalogue import Rates
-from disksla.state.history import joined
+from disksla.state.history import total_slot
 from disksla.state.pipeline import ArraySnapshot
 from disksla.tell.explanation.past import HistoryView
 from disksla.tell.explanation.words import describe_rates, seconds_text
@@ -95,7 +95,7 @@ def _why_not(snapshot: ArraySnapshot) -> str:
 
 def _lately(snapshot: ArraySnapshot, past: HistoryView) -> Iterator[str]:
     """Yield on which disks of an array requests waited, and whether their loads differ."""
-    slots = {each.disk.name: joined(past.seconds(each)) for each in snapshot.disks}
+    slots = {each.disk.name: total_slot(past.seconds(each)) for each in snapshot.disks}
     seconds = max((slot.seconds for slot in slots.values()), default=0.0)
     waited = {name: slot.bad_s for name, slot in slots.items()}
     if max(waited.values(), default=0.0) >= _LEAST_WAIT_S:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from disksla.base.units import format_duration
-from disksla.state.history import DiskHistory, History, Slot, joined
+from disksla.state.history import DiskHistory, History, Slot, total_slot
 from disksla.state.pipeline import DiskSnapshot
 from disksla.tell.explanation.condition import (
     Condition,
@@ -85,7 +85,7 @@ class HistoryView(NamedTuple):
         It is that of the last window while it has no history.
         """
         slots = self.seconds(snapshot)[-_NOW_SLOTS:]
-        seconds = seconds_of(joined(slots)) if slots else _of_window(snapshot)
+        seconds = seconds_of(total_slot(slots)) if slots else _of_window(snapshot)
         return present_condition(seconds.conditions(), snapshot.credits)
 
     def machine(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> MachineLimit | None:
@@ -120,7 +120,7 @@ class HistoryView(NamedTuple):
     def explain_lately(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> list[str]:
         """Return sentences about the last five minutes of a disk, and what to do next."""
         chosen, _, _ = self._summary(snapshot, slots)
-        seconds = seconds_of(joined(chosen)).conditions()
+        seconds = seconds_of(total_slot(chosen)).conditions()
         step = next_step(snapshot.disk.name, snapshot.assignment, seconds)
         return [*self.explain(snapshot, slots), *([] if step is None else [step])]
 

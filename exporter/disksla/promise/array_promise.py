@@ -70,16 +70,16 @@ def arrays_of(disks: Collection[Disk]) -> Iterator[Array]:
     for device in disks:
         if device.slaves and not device.holders:
             tree = _tree(device.name, by_name, frozenset())
-            below = {disk.name for disk in devices_below(device, disks) if is_sold(disk)}
-            used = below if tree is None else set(_disks_of(tree))
+            below = devices_below(device, disks) if tree is None else ()
+            used = {each.name for each in below if is_sold(each)} | set(_disks_of(tree))
             if len(used) > 1:
                 yield Array(device, tuple(sorted(used)), tree)
 
 
-def _disks_of(node: ArrayPart | str) -> Iterator[str]:
+def _disks_of(node: ArrayPart | str | None) -> Iterator[str]:
     if isinstance(node, str):
         yield node
-    else:
+    elif node is not None:
         yield from chain.from_iterable(map(_disks_of, node.members))
 
 

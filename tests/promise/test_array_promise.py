@@ -52,7 +52,8 @@ UNEVEN = {A: limits(300), B: limits(100)}
         (node("striped", A, B, C, D, copies=2), SAME, 1200, 400, "abcd", False),
         (node("striped", A, B, C, copies=2), SAME, 900, 300, "abc", False),
         (node("mirrored", A, B), SAME, 600, 200, "ab", False),
-        (node("mirrored", A, B), UNEVEN, 400, 100, "ab", False),
+        (node("mirrored", A, B), UNEVEN, 100, 100, "b", False),
+        (node("striped", A, B, copies=2), UNEVEN, 100, 100, "b", True),
         (node("linear", A, B), UNEVEN, 100, 100, "b", False),
         (node("linear", A), SAME, 300, 200, "a", False),
         (node("striped", A, node("mirrored", B, C)), SAME, 600, 400, "a", True),
@@ -150,7 +151,7 @@ def test_no_disk_is_above_its_limit_at_the_promise(
     rate = promise.rates.write_iops if writes else promise.rates.read_iops
     assert rate is not None
     assert rate <= 1.03 * min(reached)
-    if "linear" not in str(tree):
+    if "linear" not in str(tree) and (writes or "mirrored" not in str(tree)):
         assert rate >= 0.97 * min(reached)
 
 

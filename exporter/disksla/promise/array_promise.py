@@ -6,10 +6,13 @@ of the requests; the array has its promise where the first of them is at its lim
 | | share of a member | so equal members give |
 |---|---|---|
 | `striped` over n, c copies | reads 1/n, writes c/n | reads n times one, writes n/c times one |
-| `mirrored` | writes 1; reads by what each is promised | writes as one, reads the sum |
+| `mirrored` on n | reads 1/n, writes 1 | reads the sum, writes as one |
 | `linear` | 1 of one member at a time | one: a load may be on any part |
 
-Requests of a stripe are no larger than a chunk, or they count for several members.
+Requests of a stripe are no larger than a chunk, or they count for several members. Reads of copies
+are spread evenly if their members are promised the same. Else they have the share of writes: which
+copy is read depends on the heads that the kernel assumes. With Linux 6.1, RAID 1 on disks of 300
+and 100 IOPS read 200, and RAID 10 on three of 300 and one of 100 read 255, and not 400.
 """
 
 import math
@@ -160,15 +163,10 @@ class _Load:
         shares = [self.share(member, devices) for member in node.members]
         if node.layer.how == "linear":
             return max(shares)
-        if node.layer.how == "striped":
-            return sum(shares) * (node.layer.copies if self._are_writes else 1) / len(shares)
-        if self._are_writes:
-            return sum(shares)
+        copies = len(shares) if node.layer.how == "mirrored" else node.layer.copies
         promised = [self._promised(member) for member in node.members]
-        whole = sum(promised)
-        if whole == math.inf:
-            return sum(shares) / len(shares)
-        return sum(share * rate / whole for share, rate in zip(shares, promised, strict=True))
+        is_spread = not self._are_writes and max(promised) <= _EVEN * min(promised)
+        return sum(shares) * (1 if is_spread else copies) / len(shares)
 
     def _promised(self, node: ArrayPart | str) -> float:
         """Return what the disks of a node promise."""

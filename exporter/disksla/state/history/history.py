@@ -190,8 +190,14 @@ class History(msgspec.Struct, frozen=True, gc=False):
             for name, group in state.groups.items()
             if not group.shared.of_type
         }
-        realtime_s, saved = clocks.realtime_s, self.saved_events
-        return History(disks, now_s, assessed_s, machine, realtime_s, saved)
+        return msgspec.structs.replace(
+            self,
+            disks=disks,
+            at_s=now_s,
+            assessed_s=assessed_s,
+            machine=machine,
+            realtime_s=clocks.realtime_s,
+        )
 
     def _machine(self, name: str, devices: tuple[str, ...]) -> MachineHistory:
         """Return the history of a group, a new one if it has other disks."""

@@ -34,9 +34,13 @@ def limits(read: float | None, write: float | None = None) -> Limits:
 
 
 def promised(
-    tree: ArrayPart | str | None, of: Mapping[str, Limits], *machine: Bound
+    tree: ArrayPart | str | None,
+    of: Mapping[str, Limits],
+    *machine: Bound,
+    rotational: bool | None = False,
 ) -> ArrayPromise | None:
-    return promise_of(Array(Disk("dm-0", 253, 0, 1), tuple(of), tree), of, machine)
+    device = Disk("dm-0", 253, 0, 1, rotational=rotational)
+    return promise_of(Array(device, tuple(of), tree), of, machine)
 
 
 A, B, C, D = "abcd"
@@ -80,6 +84,13 @@ def test_a_mirror_writes_twice_to_the_machine() -> None:
     assert promise is not None
     assert promise.rates == Rates(read_iops=350, write_iops=175)
     assert promise.binding == dict.fromkeys(("read_iops", "write_iops"), ("the machine",))
+
+
+@pytest.mark.parametrize("rotational", [True, None])
+def test_one_copy_may_serve_all_reads_of_rotational_disks(rotational: bool | None) -> None:
+    promise = promised(node("striped", A, B, C, D, copies=2), SAME, rotational=rotational)
+    assert promise is not None
+    assert (promise.rates.read_iops, promise.rates.write_iops) == (600, 400)
 
 
 @pytest.mark.parametrize(

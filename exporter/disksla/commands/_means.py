@@ -109,8 +109,11 @@ def check_own(arguments: argparse.Namespace) -> None:
 
 
 def is_of_others(arguments: argparse.Namespace) -> bool:
-    """Return whether others recorded what is asked about. Raise DiskslaError."""
-    if arguments.recording is None:
+    """Return whether others recorded what is asked about. Raise DiskslaError.
+
+    A pipe can be read once, and is a recording of disksla.
+    """
+    if arguments.recording is None or not arguments.recording.is_file():
         return arguments.prometheus is not None
     try:
         with arguments.recording.open("rb") as file:

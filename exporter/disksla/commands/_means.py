@@ -38,6 +38,7 @@ from disksla.promise.configuration import (
     find_terms,
     provision_of,
 )
+from disksla.tell.page import Line
 from disksla.tell.printed_page import print_parts
 
 WITHIN_S = 600.0
@@ -136,8 +137,12 @@ def print_uses(arguments: argparse.Namespace, uses: Sequence[DiskUse], period: P
     """Print what disks did, as text or JSON."""
     if arguments.json:
         print(to_json({"period": period, "disks": uses}))
-    else:
-        print_parts(means_page(uses, period, _MOST_DETAILED))
+        return
+    print_parts(means_page(uses, period, _MOST_DETAILED))
+    at = next((each.title for each in uses if each.use.at_limit and each.terms), None)
+    if arguments.prometheus is not None and at is not None:
+        command = f"disksla advise {at.replace(' ', ':')} --series node_exporter"
+        print_parts([Line(f"Which disk would have been enough: {command}, and the same options.")])
 
 
 def from_prometheus(

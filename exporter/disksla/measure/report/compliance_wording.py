@@ -31,18 +31,18 @@ from disksla.measure.report.document import (
 from disksla.promise.catalogue import CUSTOM_TERMS, UNKNOWN_TERMS, Conditions, Rates
 
 _RULE = (
-    "Tested is the time in which the load reached the promise: verdicts met, below and stalled,"
-    " and throttled at a limit of the disk. Time at a limit of the machine, or at an unknown"
-    " limit, counts neither for nor against the disk. Compliance is the share of the tested time"
-    " that was neither below nor stalled. A window of 100 ms is below its promise only if requests"
-    " waited, no limit of the machine explains it, and either the queue was deep enough for the"
-    " promise to apply or a limiter was seen at a lower rate."
+    "Tested is the time in which the load reached the promise, the disk was throttled at a limit"
+    " of its own, gave less than promised, or hung. Time at a limit of the machine, or at an"
+    " unknown limit, counts neither for nor against the disk. Compliance is the share of the tested time"
+    " in which it neither gave less than promised nor hung. A window of 100 ms is less than"
+    " promised only if requests waited, no limit of the machine explains it, and either the queue"
+    " was deep enough for the promise to apply or a limiter was seen at a lower rate."
 )
 _COUNTING = (
     "Seconds are differences of the daemon's counters between two scrapes, counted at the later"
     " one and never extrapolated. Time that was not assessed counts neither for nor against."
-    " An incident is a time with seconds below or stalled, whose breaks are shorter than 10 min;"
-    " it starts and ends at scrapes."
+    " An incident is a time with such seconds, whose breaks are shorter than 10 min; it starts and"
+    " ends at scrapes."
 )
 NOTES = (_RULE, _COUNTING)
 _EMPTY_S = 1e-3
@@ -71,8 +71,8 @@ def summary_text(report: Report) -> str:
     disks = f"{number} disk{'' if number == 1 else 's'}"
     return (
         f"{disks}, {tested} tested, {failed} not compliant; compliance"
-        f" {compliance_text(report.totals)}, {seconds_text(report.totals.noncompliant_s)} below"
-        " or stalled"
+        f" {compliance_text(report.totals)}, {seconds_text(report.totals.noncompliant_s)} less"
+        " than promised or hung"
     )
 
 
@@ -140,8 +140,8 @@ def compliance_text(totals: PeriodTotals) -> str:
 def disk_compliance_text(disk: DiskReport) -> str:
     """Return the compliance of a disk with its objective."""
     return (
-        f"{compliance_text(disk.totals)}, {seconds_text(disk.totals.noncompliant_s)} below or"
-        f" stalled (objective {share_text(disk.objective_share)})"
+        f"{compliance_text(disk.totals)}, {seconds_text(disk.totals.noncompliant_s)} less than"
+        f" promised or hung (objective {share_text(disk.objective_share)})"
     )
 
 
@@ -285,8 +285,8 @@ def incident_times(incident: Incident, period: Period) -> str:
 
 
 def incident_seconds(incident: Incident) -> list[str]:
-    """Return how long the disk was below its promise, and how long stalled."""
-    parts = (("less than promised", incident.below_s), ("stalled", incident.stalled_s))
+    """Return how long the disk gave less than promised, and how long it hung."""
+    parts = (("less than promised", incident.below_s), ("hung", incident.stalled_s))
     return [f"{name} {seconds_text(each)}" for name, each in parts if each >= _EMPTY_S]
 
 

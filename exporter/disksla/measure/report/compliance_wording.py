@@ -28,15 +28,15 @@ from disksla.measure.report.document import (
     Uptime,
     Verification,
 )
-from disksla.promise.catalogue import CUSTOM_TERMS, UNKNOWN_TERMS, Conditions, Rates
+from disksla.promise.catalogue import CUSTOM_TERMS, TERMS_TITLES, UNKNOWN_TERMS, Conditions, Rates
 
 _RULE = (
     "Tested is the time in which the load reached the promise, the disk was throttled at a limit"
     " of its own, gave less than promised, or hung. Time at a limit of the machine, or at an"
-    " unknown limit, counts neither for nor against the disk. Compliance is the share of the tested time"
-    " in which it neither gave less than promised nor hung. A window of 100 ms is less than"
-    " promised only if requests waited, no limit of the machine explains it, and either the queue"
-    " was deep enough for the promise to apply or a limiter was seen at a lower rate."
+    " unknown limit, counts neither for nor against the disk. Compliance is the share of the"
+    " tested time in which it neither gave less than promised nor hung. A window of 100 ms is"
+    " less than promised only if requests waited, no limit of the machine explains it, and either"
+    " the queue was deep enough for the promise to apply or a limiter was seen at a lower rate."
 )
 _COUNTING = (
     "Seconds are differences of the daemon's counters between two scrapes, counted at the later"
@@ -109,7 +109,8 @@ def terms_text(disk: DiskReport) -> str:
     """Return what the disk was sold as, with its size."""
     facts = disk.facts
     size = "" if facts.size_bytes is None else f", {format_size(facts.size_bytes)}"
-    return f"{facts.terms or 'unknown type'}{size}"
+    terms = facts.terms or UNKNOWN_TERMS
+    return f"{TERMS_TITLES.get(terms, terms)}{size}"
 
 
 def identity(disk: DiskReport) -> str:

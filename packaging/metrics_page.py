@@ -9,6 +9,7 @@ from typing import Any
 from prometheus_client import ProcessCollector
 
 from disksla.serve.metrics.disk_metrics import DISK_METRICS
+from disksla.serve.metrics.limit_metrics import LAW_OF_DISKS
 from disksla.serve.metrics.machine_metrics import CONSUMER_METRICS, MACHINE_METRICS
 from disksla.serve.metrics.metric import Metric
 from disksla.serve.metrics.probe_metrics import PROBE_METRICS, VERIFICATION_METRICS
@@ -27,6 +28,14 @@ OF_DISKS: tuple[Metric[Any], ...] = (
 OF_THE_MACHINE: tuple[Metric[Any], ...] = MACHINE_METRICS
 OF_THE_DAEMON: tuple[Metric[Any], ...] = (*SAMPLER_METRICS, *TERMS_METRICS, *BUILD_METRICS)
 METRICS = (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON)
+_LIMITS = """
+## Limits, without a daemon
+
+The file of `disksla limits --textfile` has `disksla_disk_info`, `disksla_mount_info`, the limits,
+and those of the machine as above, for [node_exporter](fleet.md#without-a-daemon). Its rules need
+these, too; those of the machine are `disksla_machine_limit_...` with `group` instead of `device`.
+
+"""
 
 _INTRODUCTION = """\
 # Metrics
@@ -128,6 +137,7 @@ def reference() -> str:
         f"{_INTRODUCTION}{_table_of_buckets()}{_NO_SUM}"
         f"\n## Each disk\n\n{disks}\n{_MACHINE}\n{machine}"
         f"\n## Sampler and daemon\n\n{daemon}{_PROCESS}{_table_of_process()}"
+        f"{_LIMITS}{_table_of_limits()}"
     )
 
 
@@ -156,6 +166,14 @@ def _table_of_process() -> str:
     for family in ProcessCollector(registry=None).collect():
         [sample] = family.samples
         rows.append(f"| `{sample.name}` | {family.type} | {family.documentation} |")
+    return "\n".join(rows) + "\n"
+
+
+def _table_of_limits() -> str:
+    rows = ["| metric | kind | labels | description |", "|---|---|---|---|"]
+    for metric in LAW_OF_DISKS:
+        labels = ", ".join(f"`{label}`" for label in ("device", *metric.labels))
+        rows.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |")
     return "\n".join(rows) + "\n"
 
 

@@ -56,6 +56,7 @@ UNIT_ELSEWHERE = {
     "disksla.serve.metrics.metric.Buckets.bounds": "in the name of the metric",
     "disksla.serve.metrics.metric.Metric.value": "in the name of the metric",
     "disksla.measure.report.document.GivenService.queue_depth": "requests",
+    "disksla.measure.means.sysstat._Statistics.disk": "in the name of the column",
     "disksla.measure.prometheus.query": "in the name of the metric",
     "disksla.measure.prometheus.step.Scrape": "in the name of the metric",
     "disksla.tell.api.disks_document.LiveDiskDocument.queue_depth": "requests",

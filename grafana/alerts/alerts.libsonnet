@@ -15,13 +15,8 @@
   local also = text.also,
 
   local identity = ['serial', 'model', 'terms'] + promql.claim,
-  local disk = 'Disk {{ $labels.device }}{{ with $labels.persistentvolumeclaim }}'
-               + ' (claim {{ $labels.namespace }}/{{ . }}){{ end }} on {{ $labels.instance }}',
-  local about = ' Serial {{ or $labels.serial "unknown" }}{{ with $labels.terms }}, terms {{ . | reReplaceAll "^custom$" "written out" }}{{ end }}'
-                + '{{ range ' + text.result('disksla_mount_info{@}') + ' | sortByLabel "mountpoint" }}'
-                + ', mounted at {{ .Labels.mountpoint }}{{ end }}.',
-  local disk_alert(name, severity, wait, expr, summary, description) =
-    alert('disk', name, severity, wait, expr, summary, description + about),
+  local disk = text.disk,
+  local disk_alert = text.disk_alert,
   // Add the labels that identify the disk.
   local of_disk(expr, matcher='', more=[]) =
     '(\n' + text.indented(expr) + '\n)\n' + promql.with_info(identity + more, matcher),
@@ -171,8 +166,6 @@
     + ' | sortByLabel "limit" }} {{ .Labels.limit | reReplaceAll "^machine_" "The machine: "'
     + ' | reReplaceAll "^([ib])" "You: $1" | reReplaceAll "^unknown" "Unknown limit:" }}'
     + ' {{ . | value | humanizePercentage }}.{{ end }}',
-  local bought(kind, unit, shown) =
-    also(' Bought: ', 'disksla_limit_' + kind, 'humanize' + unit, shown),
   local waited = |||
     rate(disksla_throttle_wait_seconds_total{@}[%(window)s]) / (rate(disksla_reads_completed_total{@}[%(window)s]) + rate(disksla_writes_completed_total{@}[%(window)s])) > 0
   ||| % { window: config.throttledWindow },
@@ -193,13 +186,7 @@
     disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow + '.'
     + whose(config.throttledWindow)
     + also(' Requests waited ', trimmed(waited), 'humanizeDuration', ' each.')
-    + '{{ if eq (or $labels.budget "") "separate" }}'
-    + bought('read_iops', '', ' reads/s.')
-    + bought('write_iops', '', ' writes/s.')
-    + '{{ else }}'
-    + bought('read_iops', '', ' IOPS.')
-    + '{{ end }}'
-    + bought('read_bytes_per_second', '1024', 'B/s.')
+    + text.bought
     + also(' Served: ', 'disksla_observed_ceiling_iops', 'humanize', ' IOPS.')
     + also(' Served: ', 'disksla_observed_ceiling_bytes_per_second', 'humanize1024', 'B/s.')
     + greatest('requests') + greatest('bytes')

@@ -75,16 +75,14 @@ def chosen_disks(disks: Sequence[DiskDocument], names: Sequence[str]) -> Sequenc
         raise DiskslaError("the daemon monitors no disk; disksla disks shows why")
     if not names:
         return disks
-    by_name = {
-        name: disk
-        for disk in disks
-        for name in (*disk.mount_points, disk.claim, disk.device)
-        if name
-    }
+    by_name: dict[str, list[DiskDocument]] = {}
+    for disk in disks:
+        for name in filter(None, {*disk.mount_points, disk.claim, disk.device}):
+            by_name.setdefault(name, []).append(disk)
     wanted = [escape_bytes(name.removeprefix("/dev/")) for name in names]
     if missing := [name for name in wanted if name not in by_name]:
         raise DiskslaError(
             f"the daemon does not monitor {', '.join(missing)}; it monitors"
             f" {', '.join(disk.device for disk in disks)}"
         )
-    return list({by_name[name].device: by_name[name] for name in wanted}.values())
+    return list({disk.device: disk for name in wanted for disk in by_name[name]}.values())

@@ -24,11 +24,11 @@ def advice_page(advice: Advice) -> Iterator[PagePart]:
     demand = advice.needs.demand
     yield Line(
         f"{', '.join(advice.devices)}, {_named(advice.present.candidate)}:"
-        f" {format_duration(demand.seconds)} recorded, throttled for"
-        f" {format_percent(demand.throttled_share)} of the time"
+        f" {format_duration(demand.seconds)} recorded, {demand.limited} for"
+        f" {format_percent(demand.shown_share)} of the time"
     )
     if demand.loop is not None:
-        yield Line(_loop_sentence(demand.loop))
+        yield Line(_loop_sentence(demand.loop, demand.limited))
         yield _steps_table(demand.loop)
     if advice.outcomes or demand.loop is None:
         yield _table(advice)
@@ -77,8 +77,8 @@ def _of_loop(advice: Advice, loop: ClosedLoop) -> Iterator[str]:
         yield from _first_to_throttle(machine, step, name)
 
 
-def _loop_sentence(loop: ClosedLoop) -> str:
-    """Return what was seen of a closed loop."""
+def _loop_sentence(loop: ClosedLoop, limited: str) -> str:
+    """Return what was seen of a closed loop while the disk was limited."""
     free = (
         f"; without throttling it takes {format_duration(loop.service_s)} or more"
         if loop.service_s
@@ -86,7 +86,7 @@ def _loop_sentence(loop: ClosedLoop) -> str:
     )
     return (
         f"This is a closed loop: {format_count(loop.inflight)} requests are in flight while the"
-        f" disk is throttled, and {format_count(loop.served_iops)} are served per second. So a"
+        f" disk is {limited}, and {format_count(loop.served_iops)} are served per second. So a"
         f" request takes {format_duration(loop.request_s)}{free}."
     )
 
@@ -135,11 +135,12 @@ def _of_demand(advice: Advice) -> Iterator[str]:
     if maybe is not None and maybe.answer == "maybe" and maybe is not present:
         share = _share_text(maybe.share)
         yield f"Perhaps enough: {_named(maybe.candidate)}, throttled for {share} of the time."
-    limited_share = advice.needs.demand.limited_share
-    if limited_share:
+    demand = advice.needs.demand
+    if demand.limited_share:
+        did = "made requests wait" if demand.limited == "throttled" else f"was {demand.limited}"
         yield (
-            f"For {format_percent(limited_share)} of the time the disk made requests wait, and the"
-            " load may have asked for more than it was given. The ranges are narrower for a"
+            f"For {format_percent(demand.limited_share)} of the time the disk {did}, and the load"
+            " may have asked for more than it was given. The ranges are narrower for a"
             " recording under higher limits."
         )
     for machine in advice.machine:

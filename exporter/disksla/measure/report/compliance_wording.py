@@ -29,14 +29,16 @@ from disksla.measure.report.document import (
     Verification,
 )
 from disksla.promise.catalogue import CUSTOM_TERMS, TERMS_TITLES, UNKNOWN_TERMS, Conditions, Rates
+from disksla.tell.explanation import SHOWN_TEXT
 
 _RULE = (
-    "Tested is the time in which the load reached the promise, the disk was throttled at a limit"
-    " of its own, gave less than promised, or hung. Time at a limit of the machine, or at an"
-    " unknown limit, counts neither for nor against the disk. Compliance is the share of the"
-    " tested time in which it neither gave less than promised nor hung. A window of 100 ms is"
-    " less than promised only if requests waited, no limit of the machine explains it, and either"
-    " the queue was deep enough for the promise to apply or a limiter was seen at a lower rate."
+    "Tested is the time in which the load reached the promise: the disk kept it, gave less or hung"
+    " (verdicts met, below and stalled), or was throttled at a limit of the disk. Time at a limit"
+    " of the machine, or at an unknown limit, counts neither for nor against the disk. Compliance"
+    " is the share of the tested time in which the disk neither gave less nor hung. A window of"
+    " 100 ms is less than promised only if requests waited, no limit of the machine explains it,"
+    " and either the queue was deep enough for the promise to apply or a limiter was seen at a"
+    " lower rate."
 )
 _COUNTING = (
     "Seconds are differences of the daemon's counters between two scrapes, counted at the later"
@@ -45,6 +47,7 @@ _COUNTING = (
     " ends at scrapes."
 )
 NOTES = (_RULE, _COUNTING)
+_LESS, _HUNG = SHOWN_TEXT["below"].words, SHOWN_TEXT["stalled"].words
 _EMPTY_S = 1e-3
 _Span = TypeVar("_Span", Incident, ThrottledSpan, Gap)
 
@@ -71,8 +74,8 @@ def summary_text(report: Report) -> str:
     disks = f"{number} disk{'' if number == 1 else 's'}"
     return (
         f"{disks}, {tested} tested, {failed} not compliant; compliance"
-        f" {compliance_text(report.totals)}, {seconds_text(report.totals.noncompliant_s)} less"
-        " than promised or hung"
+        f" {compliance_text(report.totals)}, {seconds_text(report.totals.noncompliant_s)} {_LESS}"
+        f" or {_HUNG}"
     )
 
 
@@ -141,8 +144,8 @@ def compliance_text(totals: PeriodTotals) -> str:
 def disk_compliance_text(disk: DiskReport) -> str:
     """Return the compliance of a disk with its objective."""
     return (
-        f"{compliance_text(disk.totals)}, {seconds_text(disk.totals.noncompliant_s)} less than"
-        f" promised or hung (objective {share_text(disk.objective_share)})"
+        f"{compliance_text(disk.totals)}, {seconds_text(disk.totals.noncompliant_s)} {_LESS} or"
+        f" {_HUNG} (objective {share_text(disk.objective_share)})"
     )
 
 
@@ -286,8 +289,8 @@ def incident_times(incident: Incident, period: Period) -> str:
 
 
 def incident_seconds(incident: Incident) -> list[str]:
-    """Return how long the disk gave less than promised, and how long it hung."""
-    parts = (("less than promised", incident.below_s), ("hung", incident.stalled_s))
+    """Return for how long the disk gave less than promised, and for how long it hung."""
+    parts = ((_LESS, incident.below_s), (_HUNG, incident.stalled_s))
     return [f"{name} {seconds_text(each)}" for name, each in parts if each >= _EMPTY_S]
 
 
@@ -349,7 +352,7 @@ def uptime_text(uptime: Uptime) -> Iterator[str]:
     yield f"{uptime.title}, {uptime.url} ({uptime.date}). {uptime.says}"
     if uptime.stalled_s is not None:
         yield (
-            f"With stalled time as downtime: {seconds_text(uptime.stalled_s)} stalled, uptime"
+            f"With the time in which it hung as downtime: {seconds_text(uptime.stalled_s)}, uptime"
             f" {share_text(uptime.uptime_ratio)} (objective {share_text(uptime.objective_ratio)});"
             f" {_credit(uptime)}."
         )

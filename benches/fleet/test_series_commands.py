@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from disksla.commands.cli import main
-from disksla.measure.advice import Needs, demand_of, served_of, together
+from disksla.measure.advice import Needs, demand_of, served_of, total_served
 from disksla.measure.advice.search import Candidate, outcome_of
 from disksla.measure.advice.simulation import ShareRange
 from disksla.promise.catalogue import Provision, derive_limits
@@ -108,7 +108,7 @@ def test_seconds_of_a_report_are_those_of_the_replay(tmp_path: Path, recording: 
 def by_windows(states: list[State]) -> Needs:
     """Return the needs of the same time, by the windows of all disks together."""
     records = [record for pair in pairwise(states) for record in window_records(*pair)]
-    served = together(
+    served = total_served(
         served_of([record for record in records if record.device == name])
         for name in states[-1].monitored
     )

@@ -18,7 +18,7 @@ import yaml
 
 from disksla.base.units import format_percent
 from disksla.commands.replay import replay
-from disksla.measure.advice import demand_of, served_of, together
+from disksla.measure.advice import demand_of, served_of, total_served
 from disksla.measure.advice.demand import Demand
 from disksla.measure.advice.simulation import ShareRange, throttled_share
 from disksla.promise.catalogue import Limits
@@ -133,7 +133,7 @@ def replayed(directory: Path) -> tuple[Demand, Limits]:
     of_machine = [group.shared.limits for group in last.groups.values()]
     of_disks = [disk.assignment.limits for disk in last.monitored.values()]
     [limits] = of_machine or of_disks
-    return demand_of(together(served)), limits
+    return demand_of(total_served(served)), limits
 
 
 def measured_share(directory: Path, idle_s: float) -> float:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.units import GIB
 from disksla.commands.cli import main
-from support.sysfs_tree import add_device
+from support.sysfs_tree import host_of_files
 
 PUBLIC = Path(__file__).parent.parent / "measure" / "verification" / "public"
 RESULTS = Path(__file__).parent.parent / "measure" / "verification" / "results"
@@ -44,16 +43,6 @@ def test_imported_result_is_judged(
     assert judged == verdicts
     assert report["target"] == "elsewhere"
     assert bool(report["unjudged"]) is not bool(verdicts)
-
-
-def test_table_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(RESULTS / "fio-3.33-buffered-at-a-rate.json")
-    assert main(["judge", path, *VK]) == 2
-    printed = capsys.readouterr().out
-    assert max(map(len, printed.splitlines())) <= 80
-    message = " ".join(printed.split())
-    assert "not judged: randread: found buffered I/O" in message
-    assert "INCOMPLETE: not all tests were measured" in message
 
 
 def test_what_cannot_be_bought_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,11 +110,7 @@ disks:
 def test_terms_of_a_disk_of_this_machine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sysfs, procfs = tmp_path / "sys", tmp_path / "proc"
-    add_device(sysfs, "block/vdb", "254:16", 20 * GIB)
-    (procfs / "1").mkdir(parents=True)
-    (procfs / "1" / "mountinfo").write_text("")
-    paths = [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={tmp_path}"]
+    paths = host_of_files(tmp_path, "vdb 254:16 20GiB")
     config = tmp_path / "disksla.yml"
     config.write_text(CONFIGURATION)
     path = str(PUBLIC / "fio-2.1-mix.txt")

@@ -125,13 +125,6 @@ def test_volume_that_grows_has_two_periods(grown: str, capsys: Captured) -> None
     assert [row[2] for row in rows] == ["3570", "1800"]
 
 
-def test_disk_that_stays_has_one_period(tmp_path: Path, capsys: Captured) -> None:
-    recording = Recording(tmp_path / "one.jsonl")
-    recording.ticks(6, 100, 1, serial="present")
-    text = text_of(capsys, "explain", "--recording", recording.written())
-    assert "another disk" not in text
-
-
 def test_requests_that_are_never_done_are_no_stall(tmp_path: Path, capsys: Captured) -> None:
     """In a recording, the silence before the first that shows it is none either."""
     recording = Recording(tmp_path / "stuck.jsonl")

@@ -15,6 +15,7 @@ from disksla.kernel.disks.disk import Disk
 from disksla.measure.benchmark.sweep_journal import SweepHeader, encode_line
 from disksla.measure.benchmark.sweep_matrix import SweepPlan, SweepRow, read_csv
 from support.shell import commands_in
+from support.sysfs_tree import host_of_files
 
 SERIAL = "6ea73b81"
 PLAN = SweepPlan(sizes=(4096, 16384), workers=(1,), runtime_s=10.0)
@@ -30,21 +31,12 @@ ROWS = [SweepRow(cell, 0.001, 1000.0, 4096000.0) for cell in PLAN.cells()]
 @pytest.fixture
 def flags(tmp_path: Path) -> list[str]:
     """Return the flags of a simulated machine whose only disk has the temporary files."""
-    sysfs, procfs, udev = (tmp_path / name for name in ("sys", "proc", "udev"))
-    disk = sysfs / "devices" / "block" / "vdb"
-    listing = sysfs / "class" / "block"
-    for directory in (disk, listing, procfs / "1", udev):
-        directory.mkdir(parents=True)
-    (procfs / "diskstats").write_text(f" 254 16 vdb{' 0' * 17}\n")
-    for name, content in (("dev", "254:16"), ("size", str(100 * GIB // 512)), ("serial", SERIAL)):
-        (disk / name).write_text(f"{content}\n")
-    (listing / "vdb").symlink_to(disk)
     mount_point = next(path for path in tmp_path.resolve().parents if os.path.ismount(path))
-    (procfs / "1" / "mountinfo").write_text(f"22 1 254:16 / {mount_point} rw - ext4 /dev/vdb rw\n")
+    mountinfo = f"22 1 254:16 / {mount_point} rw - ext4 /dev/vdb rw\n"
+    options = host_of_files(tmp_path, f"vdb 254:16 100GiB serial={SERIAL}", mountinfo=mountinfo)
     config = tmp_path / "config.yml"
     config.write_text(f"state: {{directory: {tmp_path}}}\n")  # a measurement lock of its own
-    paths = [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={udev}"]
-    return [*paths, f"--config.file={config}"]
+    return [*options, f"--config.file={config}"]
 
 
 @pytest.fixture
@@ -161,16 +153,6 @@ def test_json_output(flags: list[str], journal: Path, capsys: pytest.CaptureFixt
         "iops": 1000,
         "bytes_per_second": 4096000,
     }
-
-
-def test_truncated_journal_has_cells_left(
-    flags: list[str], journal: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    journal.write_bytes(journal.read_bytes()[:-3])
-    assert main(["sweep", "vdb", f"--resume={journal}", "--dry-run", *flags]) == 0
-    captured = capsys.readouterr()
-    assert len(commands_in(captured.out)) == 1
-    assert "Cells left to measure: 1." in " ".join(captured.err.split())
 
 
 def test_journal_of_another_sweep_is_refused(

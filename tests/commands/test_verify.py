@@ -7,40 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from disksla.base.errors import DiskslaError
-from disksla.base.units import GIB
 from disksla.commands.cli import main
-from disksla.commands.judge import write_report
-from support.reports import RESULTS, a_report
 from support.shell import commands_in
-from support.sysfs_tree import add_device
+from support.sysfs_tree import host_of_files
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
-ZEROS = " 0" * 17
 
 
 @pytest.fixture
 def flags(tmp_path: Path) -> list[str]:
     """Return the options for a simulated machine whose devices do not exist."""
-    sysfs, procfs, udev = (tmp_path / name for name in ("sys", "proc", "udev"))
-    add_device(sysfs, "block/vdxa", "254:0", 20 * GIB)
-    add_device(sysfs, "block/vdxa/vdxa1", "254:1", 19 * GIB, partition="1")
-    add_device(sysfs, "block/vdxb", "254:16", 20 * GIB, serial="vol-1")
-    (procfs / "1").mkdir(parents=True)
-    (procfs / "1" / "mountinfo").write_text("22 1 254:1 / / rw - ext4 /dev/vdxa1 rw\n")
-    (procfs / "stat").write_text("cpu  100 0 50 1000 250 0 0 0 0 0\n")
-    (procfs / "diskstats").write_text(f" 254 0 vdxa{ZEROS}\n 254 16 vdxb{ZEROS}\n")
+    disks = ("vdxa 254:0 20GiB", "vdxa1 254:1 19GiB partition=1 below=vdxa")
+    mountinfo = "22 1 254:1 / / rw - ext4 /dev/vdxa1 rw\n"
+    vdxb = "vdxb 254:16 20GiB serial=vol-1"
+    options = host_of_files(tmp_path, *disks, vdxb, mountinfo=mountinfo)
     config = tmp_path / "config.yml"
     config.write_text(
         f"state: {{directory: {tmp_path}}}\n"
         "disks: [{match: {device: vdxb}, terms: vk.ceph-ssd, size: 50GiB}]\n"
     )
-    return [
-        f"--path.sysfs={sysfs}",
-        f"--path.procfs={procfs}",
-        f"--path.udev-data={udev}",
-        f"--config.file={config}",
-    ]
+    return [*options, f"--config.file={config}"]
 
 
 def test_dry_run_prints_commands_and_duration(
@@ -163,8 +149,3 @@ def test_file_excludes_raw_device(flags: list[str]) -> None:
 
 def options(**changes: object) -> argparse.Namespace:
     return argparse.Namespace(**({"json": False, "html": None} | changes))
-
-
-def test_unwritable_report_file_is_an_error() -> None:
-    with pytest.raises(DiskslaError, match="No such file or directory"):
-        write_report(options(html=Path("/nowhere/page.html")), a_report(*RESULTS))

@@ -29,15 +29,9 @@ from disksla.measure.means.means_page import DiskUse, means_page
 from disksla.measure.means.node_exporter import find_node_disks, read_means
 from disksla.measure.means.sysstat import LARGEST_BYTES, is_sysstat, parse_sysstat
 from disksla.measure.prometheus import Period, Selection
-from disksla.promise.catalogue import MachineChoice, Provision, shared_limits
+from disksla.promise.catalogue import TERMS_TITLES, MachineChoice, Provision, shared_limits
 from disksla.promise.catalogue.machine_tables import load_machine_rules
-from disksla.promise.configuration import (
-    TERMS_TITLES,
-    Configuration,
-    assign,
-    find_terms,
-    provision_of,
-)
+from disksla.promise.configuration import Configuration, assign, find_terms, provision_of
 from disksla.tell.page import Line
 from disksla.tell.printed_page import print_parts
 

@@ -17,7 +17,7 @@ from disksla.commands._options import add_config_file, parse_option, parse_size_
 from disksla.commands._prometheus import add_period, add_server
 from disksla.commands._provision import add_machine, add_provision, check_alone, sold_by_options
 from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
-from disksla.measure.advice import Candidate, Needs, Served, demand_of, served_of, together
+from disksla.measure.advice import Candidate, Needs, Served, demand_of, served_of, total_served
 from disksla.measure.advice.advice import Advice, GroupOnMachine, advice_of
 from disksla.measure.advice.advice_document import advice_document
 from disksla.measure.advice.advice_text import advice_page
@@ -43,7 +43,7 @@ class _Observed(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the disk, the recording, and what the disk was sold as."""
-    add_device(parser, optional=True)
+    add_device(parser, "; with --prometheus, INSTANCE:DEVICE, a serial or a mount point")
     parser.add_argument(
         "--recording",
         type=Path,
@@ -208,7 +208,7 @@ def _advice(
     tolerance_ratio = state.settings.assessment.tolerance_ratio
 
     def needs_of(devices: Sequence[str]) -> Needs:
-        served = together(observed.served[each] for each in devices)
+        served = total_served(observed.served[each] for each in devices)
         demand = demand_of(served, disk_state.assignment.limits)
         return Needs(demand, tolerated_share, tolerance_ratio)
 

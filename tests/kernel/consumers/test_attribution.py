@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.kernel.consumers import Consumption
-from disksla.kernel.consumers.attribution import NONE_OPEN, added, attributed
+from disksla.kernel.consumers.attribution import NONE_OPEN, attributed, total_consumption
 from disksla.kernel.performance_events import Taken
 from disksla.kernel.performance_events.samples import RequestSample
 
@@ -130,7 +130,7 @@ def test_nothing_is_unattributed_if_no_sample_is_lost(steps: list[tuple[int, int
 def test_parts_are_added() -> None:
     first = (Consumption("vda", "a", "x", 1.0, 512.0), Consumption("vda", "b", "x", 1.0, 512.0))
     second = (Consumption("vda", "b", "x", 2.0, None), Consumption("vdb", "b", "x", 2.0, 1.0))
-    assert added([first, (), second, first[:1]]) == (
+    assert total_consumption([first, (), second, first[:1]]) == (
         Consumption("vda", "a", "x", 2.0, 1024.0),
         Consumption("vda", "b", "x", 3.0, None),
         Consumption("vdb", "b", "x", 2.0, 1.0),

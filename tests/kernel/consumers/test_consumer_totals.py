@@ -10,7 +10,7 @@ from disksla.kernel.consumers.consumer_totals import (
     ConsumerTotals,
     Held,
     Usage,
-    joined_usages,
+    total_usages,
 )
 from disksla.kernel.consumers.consumption import NOT_NAMED, Consumption, OwnLimit
 
@@ -138,7 +138,7 @@ def test_nothing_is_lost_and_everything_is_bounded(seconds: list[dict[str, int]]
     wrote = sum(sum(amounts.values()) for amounts in seconds)
     assert sum(totals.bytes.sums.values()) == wrote
     slots = totals.slots_since(0.0)
-    used = joined_usages(slot.otherwise for slot in slots)
+    used = total_usages(slot.otherwise for slot in slots)
     assert sum(use.bytes or 0.0 for use in used.values()) == wrote
     assert len(totals.bytes.sums) <= MOST_SERIES + len(NOT_NAMED)
     assert all(len(slot.otherwise) <= 8 + len(NOT_NAMED) for slot in slots)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.measure.advice.demand import NOTHING, Demand, demand_of, served_of, together
+from disksla.measure.advice.demand import NOTHING, Demand, demand_of, served_of, total_served
 from disksla.promise.catalogue.cost_model import Charge, Work
 from disksla.state.pipeline import WindowRecord
 from disksla.verdict.throttling import Verdict
@@ -153,7 +153,7 @@ def test_a_recording_without_windows_asks_for_nothing() -> None:
 def test_disks_of_a_group_are_added_up() -> None:
     one = served_of([record(0, reads=10, inflight=2), record(1, reads=10)])
     other = served_of([record(1, writes=5, inflight=1, verdict="throttled", throttled_s=0.1)])
-    first, second = together([one, other])
+    first, second = total_served([one, other])
     assert (first.requests, first.inflight, first.is_limited) == (10, 2, False)
     assert (second.requests, second.inflight, second.is_limited) == (15, 1, True)
     assert second.most == Work(10, 5, 40960, 40960)
@@ -166,6 +166,6 @@ def test_a_group_asks_for_as_much_as_its_disks(
 ) -> None:
     charge = Charge("iops", 0.01, 0.02, 1e-6, 2e-6)
     served = [served_of(rows) for rows in (one, other)]
-    group = demand_of(together(served)).work.cost_s(charge)
+    group = demand_of(total_served(served)).work.cost_s(charge)
     apart = sum(demand_of(each).work.cost_s(charge) for each in served)
     assert group == pytest.approx(apart)

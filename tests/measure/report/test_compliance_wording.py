@@ -18,7 +18,7 @@ from disksla.measure.report.compliance_wording import (
 )
 from disksla.measure.report.document import Part, PeriodTotals, Report
 from disksla.measure.report.published_sla import uptime
-from disksla.measure.report.step_totals import sum_of, totals_of
+from disksla.measure.report.step_totals import total_of, totals_of
 from disksla.promise.catalogue.limits import Rates
 from support.report_series import START_S
 
@@ -97,5 +97,5 @@ def test_only_all_of_the_time_is_a_hundred_percent(ratio: float, seconds: float)
 
 
 def test_sums_of_what_is_not_known_are_not_known() -> None:
-    assert sum_of([NOTHING, NOTHING]).throttled_iowait_s is None
+    assert total_of([NOTHING, NOTHING]).throttled_iowait_s is None
     assert Period(0, 60).zone == "UTC"

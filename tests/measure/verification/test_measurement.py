@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from disksla.base.histogram import LatencyBin
 from disksla.measure.fio.job import FioJob, Pattern
-from disksla.measure.fio.result import DirectionResult, FioResult, add_up
+from disksla.measure.fio.result import DirectionResult, FioResult, total_result
 from disksla.measure.verification.measurement import (
     SHOWN_SHARES,
     Measurement,
@@ -100,7 +100,7 @@ def test_latency_of_all_is_the_mean_of_their_requests(parts: list[tuple[int, flo
         )
         for requests, latency_s in parts
     ]
-    total = add_up(results)
+    total = total_result(results)
     requests = sum(each for each, _ in parts)
     assert total.requests == requests
     assert total.iops == pytest.approx(requests / 10)
@@ -108,4 +108,4 @@ def test_latency_of_all_is_the_mean_of_their_requests(parts: list[tuple[int, flo
         expected = sum(each * latency_s for each, latency_s in parts) / requests
         assert total.mean_latency_s == pytest.approx(expected)
     unknown = msgspec.structs.replace(SOMETHING, mean_latency_s=None)
-    assert add_up([SOMETHING, unknown]).mean_latency_s is None
+    assert total_result([SOMETHING, unknown]).mean_latency_s is None

@@ -23,7 +23,7 @@ from disksla.kernel.consumers.consumer_totals import (
     Usages,
     Watched,
     Who,
-    joined_usages,
+    total_usages,
 )
 from disksla.kernel.consumers.consumption import (
     KERNEL,

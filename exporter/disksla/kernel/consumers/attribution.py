@@ -71,7 +71,7 @@ def _used(
     return used, (sampled[0], sampled[1])
 
 
-def added(parts: Iterable[tuple[Consumption, ...]]) -> tuple[Consumption, ...]:
+def total_consumption(parts: Iterable[tuple[Consumption, ...]]) -> tuple[Consumption, ...]:
     """Return what each consumer used in parts of a time; what is not known of a part is None."""
     sums: dict[_Key, Consumption] = {}
     for each in (consumption for part in parts for consumption in part):

@@ -46,7 +46,7 @@ def _plus(one: float | None, other: float | None) -> float | None:
 Usages = Mapping[Who, Usage]
 
 
-def joined_usages(many: Iterable[Usages]) -> Usages:
+def total_usages(many: Iterable[Usages]) -> Usages:
     """Return the sums by consumer."""
     total: dict[Who, Usage] = {}
     for who, use in chain.from_iterable(uses.items() for uses in many):
@@ -73,8 +73,8 @@ class Watched(msgspec.Struct, frozen=True, gc=False):
             max(self.end_s, other.end_s),
             self.seconds + other.seconds,
             self.throttled_s + other.throttled_s,
-            _greatest(joined_usages((self.throttled, other.throttled))),
-            _greatest(joined_usages((self.otherwise, other.otherwise))),
+            _greatest(total_usages((self.throttled, other.throttled))),
+            _greatest(total_usages((self.otherwise, other.otherwise))),
         )
 
 
@@ -86,7 +86,7 @@ def _greatest(uses: Usages) -> Usages:
     total = Usage(*(_sum(use[index] for use in uses.values()) for index in (0, 1)))
     named.sort(key=lambda who: -_largest_share(uses[who], total))
     rest = set(named[_MOST_IN_SLOT:])
-    return joined_usages({(OTHER, "") if who in rest else who: use} for who, use in uses.items())
+    return total_usages({(OTHER, "") if who in rest else who: use} for who, use in uses.items())
 
 
 def _sum(values: Iterable[float | None]) -> float:
@@ -186,7 +186,7 @@ class ConsumerTotals(msgspec.Struct, frozen=True, gc=False):
         """
         begin_s, end_s = span_s
         seconds = max(0.0, end_s - max(begin_s, self.watched_until_s))
-        uses = joined_usages(
+        uses = total_usages(
             {(each.consumer, each.program): Usage(each.requests, each.bytes)} for each in found
         )
         slot = Watched(end_s, seconds, 0.0, {}, _greatest(uses))
@@ -259,6 +259,6 @@ def _with_slot(
 def _great(slots: Iterable[Watched], now_s: float) -> frozenset[Who]:
     """Return the consumers that used LEAST_SHARE of the disk in the last minute."""
     lately = [slot for slot in slots if slot.end_s > now_s - _MINUTE_S]
-    uses = joined_usages(chain.from_iterable((each.throttled, each.otherwise) for each in lately))
+    uses = total_usages(chain.from_iterable((each.throttled, each.otherwise) for each in lately))
     total = Usage(*(_sum(use[index] for use in uses.values()) for index in (0, 1)))
     return frozenset(who for who, use in uses.items() if _largest_share(use, total) >= LEAST_SHARE)

@@ -12,7 +12,7 @@ import msgspec
 
 from disksla.base.operating_system import SourceHealth
 from disksla.base.operating_system.machine import Roots
-from disksla.kernel.consumers.attribution import NONE_OPEN, Open, added, attributed
+from disksla.kernel.consumers.attribution import NONE_OPEN, Open, attributed, total_consumption
 from disksla.kernel.consumers.consumption import (
     UNATTRIBUTED,
     ConsumerReading,
@@ -132,7 +132,7 @@ class ConsumerReaders:
         if seconds >= POST_EVERY_S:
             self.sampler.adapt(self._counted, seconds)
             shown = self._busy_s.keys() - self._io_stat.limited()
-            found = (each for each in added(self._parts) if each.device in shown)
+            found = (each for each in total_consumption(self._parts) if each.device in shown)
             self.post_requests(tuple(found), seconds)
             self._begin(now_s, self._open)
 

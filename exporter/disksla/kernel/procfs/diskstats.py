@@ -7,7 +7,7 @@ lxcfs. Counters that the kernel does not print are None; fields after the 20th a
 """
 
 import re
-from operator import lt
+from operator import lt, sub
 from typing import Annotated, NamedTuple, Self
 
 import msgspec
@@ -162,6 +162,8 @@ def unwrap(before: CounterValues, after: CounterValues) -> CounterValues | None:
 
 def difference(after: CounterValues, before: CounterValues) -> CounterValues:
     """Return `after - before` for each counter; None where either is None."""
+    if len(before) == len(after) and None not in before and None not in after:
+        return tuple(map(sub, after, before))
     return tuple(
         None if old is None or new is None else new - old
         for old, new in zip(before, after, strict=True)

@@ -11,6 +11,6 @@
 - `advice_text`, `advice_document`: text and JSON of it.
 """
 
-from disksla.measure.advice.demand import Served, demand_of, served_of, together
+from disksla.measure.advice.demand import Served, demand_of, served_of, total_served
 from disksla.measure.advice.scrapes import demand_of_means, demand_of_scrapes, provision_by_limits
 from disksla.measure.advice.search import Candidate, Needs

@@ -13,7 +13,7 @@ from disksla.measure.advice.advice import Advice, MachineAdvice, MachineOutcome
 from disksla.measure.advice.closed_loop import ClosedLoop
 from disksla.measure.advice.search import Candidate, Outcome
 from disksla.measure.advice.simulation import ShareRange
-from disksla.promise.configuration import TERMS_TITLES
+from disksla.promise.catalogue import TERMS_TITLES
 from disksla.tell.page import DataTable, Line, PagePart
 
 _NUMBERS = ("size", "disks", "IOPS", "throttled", "a request waits", "per month")
@@ -219,10 +219,8 @@ def _table(advice: Advice) -> DataTable:
     price = ("per month",) if advice.prices is not None else ()
     rows = []
     for outcome in (advice.present, *advice.outcomes):
-        candidate = outcome.candidate
-        name = candidate.terms.partition(".")[2] or TERMS_TITLES.get(
-            candidate.terms, candidate.terms
-        )
+        candidate, terms = outcome.candidate, outcome.candidate.terms
+        name = terms.partition(".")[2] or TERMS_TITLES.get(terms, terms)
         cells = _outcome_cells(outcome)
         if loop is not None:
             cells = cells[0], _waits_text(loop, outcome.performance_iops)

@@ -119,7 +119,7 @@ def served_of(records: Iterable[WindowRecord]) -> list[Served]:
     return [_served(record) for record in windows]
 
 
-def together(disks: Iterable[Sequence[Served]]) -> list[Served]:
+def total_served(disks: Iterable[Sequence[Served]]) -> list[Served]:
     """Return what several disks served as one, window by window."""
     by_end: defaultdict[float, list[Served]] = defaultdict(list)
     for windows in disks:

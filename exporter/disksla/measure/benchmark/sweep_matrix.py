@@ -13,7 +13,7 @@ import msgspec
 from disksla.base.errors import DiskslaError
 from disksla.base.units import KIB
 from disksla.measure.benchmark.identify_evidence import Evidence, RequestStats
-from disksla.measure.fio import FioJob, FioResult, Pattern, add_up
+from disksla.measure.fio import FioJob, FioResult, Pattern, total_result
 
 SIZES = tuple(4 * KIB * 2**power for power in range(10))
 """4 KiB to 2 MiB."""
@@ -124,7 +124,7 @@ class SweepRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def row_of(cell: SweepCell, result: FioResult) -> SweepRow:
     """Return the sum of reads and writes; the latency is the mean of all requests."""
-    both = add_up((result.read, result.write))
+    both = total_result((result.read, result.write))
     return SweepRow(cell, both.mean_latency_s, both.iops, both.bytes_per_second)
 
 

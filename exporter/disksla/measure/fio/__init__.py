@@ -14,9 +14,9 @@ from disksla.measure.fio.result import (
     DirectionResult,
     FioError,
     FioResult,
-    add_up,
     done_within,
     parse_fio,
     parse_fio_version,
+    total_result,
 )
 from disksla.measure.fio.scratch_file_rules import ScratchFileError, check_mount, mounts_for_files

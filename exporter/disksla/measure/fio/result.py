@@ -60,7 +60,7 @@ def done_within(
     )
 
 
-def add_up(results: Sequence[DirectionResult]) -> DirectionResult:
+def total_result(results: Sequence[DirectionResult]) -> DirectionResult:
     """Return what was done together by loads that ran at the same time.
 
     The latency is the mean of all requests; None if that of some is unknown.

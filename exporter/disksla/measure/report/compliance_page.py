@@ -87,7 +87,7 @@ def _style(of: DiskReport | Report) -> str:
 
 
 def _disks(report: Report, described: set[int]) -> DataTable:
-    numbers = ("tested", "below", "throttled", "gaps", "compliance")
+    numbers = ("tested", "less", "throttled", "gaps", "compliance")
     rows: list[tuple[Words, ...]] = []
     for number, disk in enumerate(report.disks, 1):
         link = f"#disk-{number}" if number in described else ""

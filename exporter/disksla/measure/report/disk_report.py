@@ -46,7 +46,7 @@ from disksla.measure.report.evidence import (
 )
 from disksla.measure.report.published_sla import allowance, uptime
 from disksla.measure.report.span import gaps, incident_spans, throttled_spans, worst_steps
-from disksla.measure.report.step_totals import given_of, sum_of, totals_of
+from disksla.measure.report.step_totals import given_of, total_of, totals_of
 from disksla.promise.catalogue import Catalog
 
 FORMAT = 1
@@ -123,7 +123,7 @@ def report_of(
         utc_offset_s=period.utc_offset_s,
         selection=tuple(selection),
         is_compliant=all(tested) if tested else None,
-        totals=sum_of([disk.totals for disk in in_order]),
+        totals=total_of([disk.totals for disk in in_order]),
         disks=in_order,
     )
 

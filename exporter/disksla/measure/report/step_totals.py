@@ -56,7 +56,7 @@ def _together(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return {label: _rounded(part.get(label, 0.0) for part in known) for label in labels}
 
 
-def sum_of(parts: Sequence[PeriodTotals]) -> PeriodTotals:
+def total_of(parts: Sequence[PeriodTotals]) -> PeriodTotals:
     """Return the totals of several disks, or times, together."""
     proven_s = _rounded(part.proven_s for part in parts)
     noncompliant_s = _rounded(part.noncompliant_s for part in parts)

@@ -76,7 +76,7 @@ def load_of(  # noqa: PLR0913 -- what a target says, most of it by name
     )
 
 
-def sum_of(number: int, targets: list[Measurement], pool: Pool) -> Measurement:
+def total_of_targets(number: int, targets: list[Measurement], pool: Pool) -> Measurement:
     """Add up the requests in flight and the rates of targets with the same kind of request."""
     kinds = {(each.pattern, each.request_bytes, each.is_direct) for each in targets}
     if len(kinds) != 1:

@@ -22,7 +22,7 @@ from disksla.measure.verification.diskspd_target import (
     load_of,
     quantity,
     size_of,
-    sum_of,
+    total_of_targets,
 )
 from disksla.measure.verification.measurement import Measurement, Percentile, not_judged
 
@@ -73,7 +73,7 @@ def _parse_xml(text: str) -> Iterator[Measurement]:
     for number, (profile, span) in enumerate(zip(profiles, spans, strict=True), start=1):
         pool = Pool(*(_optional(profile, name) for name in ("ThreadCount", "RequestCount")))
         targets = [_xml_target(each, pool) for each in profile.findall("Targets/Target")]
-        target = sum_of(number, targets, pool)
+        target = total_of_targets(number, targets, pool)
         results = {each: _xml_result(span, each) for each in directions(target)}
         percentiles = _xml_percentiles(span, _column(target))
         load = _with_results(f"timespan {number}", target, results, percentiles)
@@ -110,7 +110,7 @@ def _text_spans(parameters: str, spans: list[str]) -> Iterator[tuple[Measurement
     for number, (profile, span) in enumerate(zip(profiles, spans, strict=True), start=1):
         shared, *targets = re.split(r"(?m)^[ \t]*path: ", profile)
         pool = _text_pool(shared)
-        yield sum_of(number, [_text_target(each, pool) for each in targets], pool), span
+        yield total_of_targets(number, [_text_target(each, pool) for each in targets], pool), span
 
 
 def _text_pool(shared: str) -> Pool:

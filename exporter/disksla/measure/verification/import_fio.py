@@ -14,9 +14,9 @@ from disksla.measure.fio import (
     NOTHING,
     DirectionResult,
     FioResult,
-    add_up,
     parse_fio,
     parse_fio_version,
+    total_result,
 )
 from disksla.measure.verification.fio_documents import (
     Entry,
@@ -160,7 +160,7 @@ def _measurement(version: str, name: str, job: Job) -> Measurement:
         pattern = "randrw" if pattern.startswith("rand") else "rw"
     percentiles: tuple[Percentile, ...] = ()
     if len(used) == 1 and pattern not in {"rw", "randrw"}:
-        bins = add_up((read, write)).bins
+        bins = total_result((read, write)).bins
         percentiles = percentiles_of(bins) or _percentiles(job.entries, used[0])
     load = load_of(
         options,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.base.errors import DiskslaError
-from disksla.measure.fio import add_up
+from disksla.measure.fio import total_result
 from disksla.measure.verification.fio_options import (
     OFF,
     Options,
@@ -214,8 +214,8 @@ def _load(
     sizes = {_sizes(job) for job in jobs}
     of_all = sizes.pop() if len(sizes) == 1 else _SEVERAL_SIZES
     measured = [directions(result, of_all) for result in results]
-    read = add_up([each[0] for each in measured])
-    write = add_up([each[1] for each in measured])
+    read = total_result([each[0] for each in measured])
+    write = total_result([each[1] for each in measured])
     request_bytes = mean_request_bytes(read, write)
     if _SYNC_SHARE * syncs_in(results) > write.requests:
         options = {"fsync": "1"} | options

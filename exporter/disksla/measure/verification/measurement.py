@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from disksla.base.histogram import LatencyBin, quantile_s
-from disksla.measure.fio import NOTHING, DirectionResult, FioJob, FioResult, Pattern, add_up
+from disksla.measure.fio import NOTHING, DirectionResult, FioJob, FioResult, Pattern, total_result
 from disksla.measure.verification.places import UsedDisk
 
 _LEAST_COUNTED_SHARE = 0.9
@@ -58,7 +58,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def measured(self) -> DirectionResult:
         """Reads and writes together."""
-        return add_up((self.read, self.write))
+        return total_result((self.read, self.write))
 
     @property
     def write_share(self) -> float:
@@ -126,7 +126,10 @@ def at_the_same_time(parts: Sequence[Measurement]) -> Measurement:
     """Return the measurements of jobs that ran at the same time as that of one load."""
     if len(parts) == 1:
         return parts[0]
-    read, write = add_up([part.read for part in parts]), add_up([part.write for part in parts])
+    read, write = (
+        total_result([part.read for part in parts]),
+        total_result([part.write for part in parts]),
+    )
     sizes = {part.request_bytes for part in parts}
     rates = [part.rate_iops for part in parts if part.rate_iops is not None]
     directness = {part.is_direct for part in parts}

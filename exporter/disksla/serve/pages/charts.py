@@ -19,7 +19,7 @@ from disksla.base.units import (
     format_duration,
     format_percent,
 )
-from disksla.state.history import COLUMNS, History, Slot, columns_of, joined
+from disksla.state.history import COLUMNS, History, Slot, columns_of, total_slot
 from disksla.tell.explanation import SHOWN, SHOWN_TEXT, Shown, seconds_of
 from disksla.tell.page import Drawing
 
@@ -97,7 +97,7 @@ def verdict_strip(slots: Sequence[Slot], period: ChartPeriod) -> str:
                 f' width="{width}" height="{height:.2f}"/>'
             )
         x += width
-    whole = joined([column for column in columns if column is not None])
+    whole = total_slot([column for column in columns if column is not None])
     words = ", ".join(
         f"{SHOWN_TEXT[shown].words} {format_duration(seconds)}"
         for shown, seconds in seconds_of(whole).shown.items()

@@ -11,7 +11,7 @@ from disksla.serve.metrics import BuildInfo
 from disksla.serve.pages.charts import verdict_key
 from disksla.serve.pages.disk_card import brief_card, disk_card, link, terms_words
 from disksla.serve.pages.page import DASH, Frame
-from disksla.state.history import Slot, joined
+from disksla.state.history import Slot, total_slot
 from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, SamplerStats, Snapshot, Traffic
 from disksla.tell.explanation import (
     CONDITION_TEXT,
@@ -19,7 +19,9 @@ from disksla.tell.explanation import (
     SHOWN_TEXT,
     ConditionSeconds,
     HistoryView,
+    array_name,
     describe_condition,
+    explain_array,
     headline,
     seconds_of,
     shown_load,
@@ -64,7 +66,7 @@ _RANK_S = 30.0
 def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, frame: Frame) -> str:
     """Return the page as HTML; names from devices, users and the configuration are escaped."""
     seconds = {disk.disk.name: past.seconds(disk) for disk in snapshot.disks}
-    whole = {name: joined(slots) for name, slots in seconds.items()}
+    whole = {name: total_slot(slots) for name, slots in seconds.items()}
     ordered = sorted(snapshot.disks, key=lambda disk: -_rank(whole[disk.disk.name].bad_s))
     shown, others = ordered[:_MAX_SHOWN], ordered[_MAX_SHOWN:]
     step = without_terms(disk.assignment.source for disk in snapshot.disks)
@@ -85,6 +87,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
         *([] if step is None else [Line(step)]),
         _headline(conditions),
         *_cards(shown, past, seconds),
+        *_arrays(snapshot, past),
         *(table if rows else ()),
         *_links(others),
         *_unknown_limit(snapshot.disks),
@@ -115,6 +118,13 @@ def _cards(
             yield Section(cards, style=style, key=style)
     if disks:
         yield verdict_key()
+
+
+def _arrays(snapshot: Snapshot, past: HistoryView) -> Iterator[PagePart]:
+    """Yield what the arrays on several disks are promised; the rest is on the disks' pages."""
+    for array in snapshot.arrays[:_MAX_SHOWN]:
+        sentences = " ".join(explain_array(array, past))
+        yield Line((Styled(f"{array_name(array)}:", "strong"), f" {sentences}"))
 
 
 def _links(disks: Sequence[DiskSnapshot]) -> Iterator[PagePart]:

@@ -7,4 +7,4 @@
 """
 
 from disksla.state.history.history import DiskHistory, History, history_of
-from disksla.state.history.slot import COLUMNS, Slot, columns_of, joined
+from disksla.state.history.slot import COLUMNS, Slot, columns_of, total_slot

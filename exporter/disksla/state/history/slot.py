@@ -170,7 +170,7 @@ def slot_between(
     return Slot(end_s, seconds, credits_ratio, after - before)
 
 
-def joined(slots: Sequence[Slot]) -> Slot:
+def total_slot(slots: Sequence[Slot]) -> Slot:
     """Return what a disk did in several slots together; a slot of no time without any."""
     if not slots:
         return Slot(0.0, 0.0, None, RunningTotals())
@@ -249,7 +249,7 @@ def columns_of(slots: Sequence[Slot], now_s: float, column_s: float) -> list[Slo
         index = COLUMNS - 1 - int((now_s - slot.end_s + slot.seconds / 2) / column_s)
         if 0 <= index < COLUMNS:
             by_column[index].append(slot)
-    return [joined(each) if each else None for each in by_column]
+    return [total_slot(each) if each else None for each in by_column]
 
 
 BLOCK = 20

@@ -377,7 +377,7 @@ def _throttled_share(windows: Iterable[Interval], verdicts: Iterable[WindowVerdi
     return throttled_s / busy_s if busy_s else 0.0
 
 
-def sum_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Interval:
+def total_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Interval:
     """Return the sum of the last RECENT_WINDOWS windows; those not in `recent` were idle."""
     horizon_s = RECENT_WINDOWS * tick_s
     windows = [window for window in recent if window.end_s > now_s - horizon_s]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from disksla.base.units import format_duration
-from disksla.state.history import DiskHistory, History, Slot, joined
+from disksla.state.history import DiskHistory, History, Slot, total_slot
 from disksla.state.pipeline import DiskSnapshot
 from disksla.tell.explanation.condition import (
     Condition,
@@ -12,6 +12,7 @@ from disksla.tell.explanation.condition import (
     next_step,
     present_condition,
 )
+from disksla.tell.explanation.events import describe_events
 from disksla.tell.explanation.sentences import MachineLimit, explain
 from disksla.tell.explanation.summary import Summary, summary_of_slots
 from disksla.tell.explanation.who import ConsumerShare, explain_who, period_since
@@ -73,13 +74,18 @@ class HistoryView(NamedTuple):
         history = self.of(snapshot)
         return [] if history is None else history.minutes()
 
+    def events(self, snapshot: DiskSnapshot) -> list[str]:
+        """Return the events of a disk in the last hour in words, the latest first."""
+        history = self.of(snapshot)
+        return [] if history is None else describe_events(history.events)
+
     def condition(self, snapshot: DiskSnapshot) -> Condition | None:
         """Return what is said of a disk now: of the last five seconds of its history.
 
         It is that of the last window while it has no history.
         """
         slots = self.seconds(snapshot)[-_NOW_SLOTS:]
-        seconds = seconds_of(joined(slots)) if slots else _of_window(snapshot)
+        seconds = seconds_of(total_slot(slots)) if slots else _of_window(snapshot)
         return present_condition(seconds.conditions(), snapshot.credits)
 
     def machine(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> MachineLimit | None:
@@ -114,7 +120,7 @@ class HistoryView(NamedTuple):
     def explain_lately(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> list[str]:
         """Return sentences about the last five minutes of a disk, and what to do next."""
         chosen, _, _ = self._summary(snapshot, slots)
-        seconds = seconds_of(joined(chosen)).conditions()
+        seconds = seconds_of(total_slot(chosen)).conditions()
         step = next_step(snapshot.disk.name, snapshot.assignment, seconds)
         return [*self.explain(snapshot, slots), *([] if step is None else [step])]
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Literal, NamedTuple, get_args
 
 from disksla.promise.catalogue import Charge, Work
-from disksla.state.history import Slot, joined
+from disksla.state.history import Slot, total_slot
 from disksla.state.pipeline import Direction
 from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS, LimitKind, ThrottleLevel, Verdict
 
@@ -113,7 +113,7 @@ def summary_of_slots(
             if seconds:
                 by_limit[_level(slot, limit), limit].append((slot, seconds))
     active = [slot for slot in slots if slot.requests]
-    whole = joined(slots)
+    whole = total_slot(slots)
     unknown = _by_rate(by_limit.get(("unknown", "unknown"), []))
     last = max(unknown, key=lambda each: each[-1][0].end_s, default=None)
     return Summary(
@@ -131,7 +131,7 @@ def summary_of_slots(
             for each in unknown
         ],
         peak_load=_peak_load(slots, charges),
-        load=_mean_load(joined(active), charges) if active else None,
+        load=_mean_load(total_slot(active), charges) if active else None,
         latency_s=whole.latency_s,
         slow=_slow_part(slots),
         compared_s=whole.totals.slow_compared_s,
@@ -146,10 +146,10 @@ def _slow_part(slots: Sequence[Slot]) -> SlowPart | None:
     slow = [slot for slot in slots if slot.slow_s > 0]
     if not slow:
         return None
-    totals = joined(slow).totals
+    totals = total_slot(slow).totals
     is_promise = totals.slow_promise_s >= totals.slow_usual_s
     chosen = [s for s in slow if (s.totals.slow_promise_s >= s.totals.slow_usual_s) == is_promise]
-    found = joined(chosen or slow).totals
+    found = total_slot(chosen or slow).totals
     requests = max(1.0, found.slow_reads + found.slow_writes)
     return SlowPart(
         seconds=totals.slow_promise_s + totals.slow_usual_s,
@@ -224,7 +224,7 @@ def _of_slots(applied: _Applied, charges: tuple[Charge, ...]) -> SummaryPart:
     The rates are those of the slots that it dominates; without any, of all in which it applied.
     """
     most = [slot for slot, seconds in applied if seconds >= _MOST_SHARE * slot.seconds]
-    whole = joined(most or [slot for slot, _ in applied])
+    whole = total_slot(most or [slot for slot, _ in applied])
     return SummaryPart(
         sum(seconds for _, seconds in applied),
         whole.least_iops,

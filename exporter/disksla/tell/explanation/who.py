@@ -17,7 +17,7 @@ from disksla.kernel.consumers import (
     OwnLimit,
     Usages,
     Watched,
-    joined_usages,
+    total_usages,
 )
 from disksla.tell.explanation.condition import is_said
 from disksla.tell.explanation.summary import Summary
@@ -65,7 +65,7 @@ def period_since(consumers: ConsumerTotals, since_s: float, summary: Summary) ->
     throttled_s = sum(slot.throttled_s for slot in slots)
     said_s = sum(part.seconds for part in summary.throttled.values())
     is_throttled = throttled_s >= _LEAST_S and is_said(said_s, summary.seconds)
-    usages = joined_usages(
+    usages = total_usages(
         throttled if is_throttled else (*throttled, *(slot.otherwise for slot in slots))
     )
     if sum(slot.seconds for slot in slots) < _LEAST_S:

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
+
 from disksla.promise.catalogue import Charge, Limits
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttling.observation import BUSY_SHARE, LATE_S, data_s
@@ -146,23 +148,42 @@ class _Use(NamedTuple):
 
 
 def follow(
-    windows: Sequence[Interval], before: Sequence[Sequence[Followed | None]], limits: Limits
+    windows: Sequence[Interval],
+    before: Sequence[Sequence[Followed | None]],
+    rest_s: float,
+    limits: Limits,
 ) -> tuple[Followed | None, ...]:
     """Return the buckets of `buckets_of` after a second; None where certainly none waited.
 
-    `before` are those after each of the seconds before it for which the gap is followed.
+    `before` are those after each of the seconds before it for which the gap is followed, and
+    `rest_s` is the time between the last of them and the first window, in which the disk was idle.
     """
     data = [window.without_flushes() for window in windows]
+    most = _most(windows)
     uses: dict[tuple[Charge, bool], _Use | None] = {}
     after: list[Followed | None] = []
     for index, bucket in enumerate(buckets_of(limits)):
         limit = bucket.charge, bucket.has_empty
         if limit not in uses:
-            uses[limit] = _used(data if bucket.has_empty else windows, bucket.charge)
+            is_far = most.cost_s(bucket.charge) < NEAR_SHARE * most.seconds
+            of_limit = data if bucket.has_empty else windows
+            uses[limit] = None if is_far else _used(of_limit, bucket.charge)
         use = uses[limit]
         earlier = () if use is None else [each[index] for each in before]
-        after.append(None if use is None else _follow(windows, use, earlier, bucket))
+        after.append(None if use is None else _follow(windows, use, earlier, rest_s, bucket))
     return tuple(after)
+
+
+def _most(windows: Sequence[Interval]) -> Interval:
+    """Return a window in which as much is served as in any, of each; it is as short as any."""
+    return msgspec.structs.replace(
+        windows[-1],
+        seconds=min(window.seconds for window in windows),
+        reads=max(window.reads for window in windows),
+        writes=max(window.writes for window in windows),
+        read_bytes=max(window.read_bytes for window in windows),
+        written_bytes=max(window.written_bytes for window in windows),
+    )
 
 
 def _used(windows: Sequence[Interval], charge: Charge) -> _Use | None:
@@ -180,7 +201,11 @@ def _used(windows: Sequence[Interval], charge: Charge) -> _Use | None:
 
 
 def _follow(
-    windows: Sequence[Interval], use: _Use, before: Sequence[Followed | None], bucket: LimitBucket
+    windows: Sequence[Interval],
+    use: _Use,
+    before: Sequence[Followed | None],
+    rest_s: float,
+    bucket: LimitBucket,
 ) -> Followed:
     one_s = use.one_s
     band_s = BAND_REQUESTS * use.largest_s + LATE_S + bucket.window_s
@@ -189,6 +214,9 @@ def _follow(
         piece = before[-1].rest
     inflight = windows[0].inflight_before
     shift_s, least_s, most_s = 0.0, 0.0, bucket.depth_s + one_s * inflight + 1
+    if rest_s:
+        shift_s, least_s, most_s = rest_s, min(bucket.depth_s, rest_s), bucket.depth_s
+        gap_s = min(bucket.depth_s, gap_s + rest_s)
     # Whether the bucket has nothing for one more; where none is in flight, the next would wait.
     is_empty, is_resting = max(1, inflight) * one_s > gap_s, not inflight
     waited_s = []
@@ -198,11 +226,11 @@ def _follow(
         change_s = window.seconds * (1 - SLOWER) - used_s
         if is_resting and window.inflight:
             # The load began within the window. Until then the bucket was full, or was filled.
-            rest_s = max(0.0, window.seconds - window.busy_ms / 1000)
-            shift_s, change_s = shift_s + rest_s, change_s - rest_s
-            least_s = min(bucket.depth_s, least_s + rest_s)
-            most_s = min(bucket.depth_s, most_s + rest_s)
-            gap_s = min(bucket.depth_s, gap_s + rest_s)
+            until_s = max(0.0, window.seconds - window.busy_ms / 1000)
+            shift_s, change_s = shift_s + until_s, change_s - until_s
+            least_s = min(bucket.depth_s, least_s + until_s)
+            most_s = min(bucket.depth_s, most_s + until_s)
+            gap_s = min(bucket.depth_s, gap_s + until_s)
         is_resting = not (window.inflight or window.requests)
         full_s = window.inflight * one_s + bucket.depth_s
         shift_s += change_s

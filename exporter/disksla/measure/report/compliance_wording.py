@@ -28,7 +28,7 @@ from disksla.measure.report.document import (
     Uptime,
     Verification,
 )
-from disksla.promise.catalogue import CUSTOM_TERMS, UNKNOWN_TERMS, Conditions, Rates
+from disksla.promise.catalogue import CUSTOM_TERMS, TERMS_TITLES, UNKNOWN_TERMS, Conditions, Rates
 from disksla.tell.explanation import SHOWN_TEXT
 
 _RULE = (
@@ -112,7 +112,8 @@ def terms_text(disk: DiskReport) -> str:
     """Return what the disk was sold as, with its size."""
     facts = disk.facts
     size = "" if facts.size_bytes is None else f", {format_size(facts.size_bytes)}"
-    return f"{facts.terms or 'unknown type'}{size}"
+    terms = facts.terms or UNKNOWN_TERMS
+    return f"{TERMS_TITLES.get(terms, terms)}{size}"
 
 
 def identity(disk: DiskReport) -> str:

@@ -270,7 +270,7 @@ def test_interrupt_leaves_no_file_and_no_fio(
     programs = tmp_path / "programs"
     programs.mkdir()
     fake_fio(programs, HANGS)
-    command = [DISKSLA, "verify", "--latency", loop_device, "--kind=write-latency"]
+    command = [str(DISKSLA), "verify", "--latency", loop_device, "--kind=write-latency"]
     probing = subprocess.Popen(
         [*command, "--config.file", config_for(loop_device, tmp_path)],
         env={**os.environ, "PATH": str(programs)},

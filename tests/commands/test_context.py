@@ -64,6 +64,26 @@ def flags_of_host(name: str, directory: Path) -> list[str]:
     ]
 
 
+def test_paths_of_the_image(
+    flags: list[str],
+    config: Path,
+    tmp_path: Path,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`kubectl exec POD -- disksla disks` needs no path."""
+    udev = tmp_path / "run" / "udev"
+    udev.mkdir(parents=True)
+    (tmp_path / "udev").rename(udev / "data")
+    command = ["disks", "--json", f"--config.file={config}"]
+    assert main([*command, *flags[:2], f"--path.udev-data={udev}/data"]) == 0
+    expected = capsys.readouterr().out
+    assert SERIAL in expected
+    monkeypatch.setenv("DISKSLA_HOST", str(tmp_path))
+    assert main(command) == 0
+    assert capsys.readouterr().out == expected
+
+
 @pytest.mark.parametrize(
     ("name", "form"),
     [
@@ -152,7 +172,8 @@ def test_explain_custom_terms(flags: list[str], config: Path, capsys: Captured) 
 def test_explain_unmonitored_disk(flags: list[str], capsys: Captured) -> None:
     assert main(["explain", "--for=300ms", "loop0", *flags]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "monitored no: loop device" in out
+    assert "monitored no: loop device; an entry under disks changes that" in out
+    assert "without limits" not in out
     assert "no entry of the configuration or of terms.d matches" in out
 
 

@@ -109,7 +109,7 @@ def document(capsys: Captured, *arguments: str) -> Any:
 
 def test_json_of_a_recording(capsys: Captured) -> None:
     every = document(capsys, "--recording", str(TWO_DISKS))
-    assert every.keys() == {"host", "version", "source", "timestamp_s", "disks"}
+    assert every.keys() == {"host", "version", "source", "timestamp_s", "disks", "arrays"}
     assert (every["host"], every["source"]) == (None, "recording")
     assert [disk["device"] for disk in every["disks"]] == ["vda", "vdb"]
     one = document(capsys, "vdb", "--recording", str(TWO_DISKS))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from support.sysfs_tree import host_of_files
 from support.daemon_process import PATIENCE_S, StartDaemon, run
+from support.sysfs_tree import host_of_files
 from support.waiting import eventually
 
 DETECTED = """

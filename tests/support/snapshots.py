@@ -105,7 +105,7 @@ class KnownSnapshot(Snapshot):
         sampler: SamplerStats,
         groups: tuple[GroupSnapshot, ...] = (),
     ) -> None:
-        vars(self).update(disks=disks, sampler=sampler, groups=groups)
+        vars(self).update(disks=disks, sampler=sampler, groups=groups, arrays=())
         vars(self).update(terms=TermsSnapshot(), timestamp_s=0.0, profile="default")
 
 

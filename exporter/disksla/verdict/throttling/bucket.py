@@ -148,11 +148,15 @@ class _Use(NamedTuple):
 
 
 def follow(
-    windows: Sequence[Interval], before: Sequence[Sequence[Followed | None]], limits: Limits
+    windows: Sequence[Interval],
+    before: Sequence[Sequence[Followed | None]],
+    rest_s: float,
+    limits: Limits,
 ) -> tuple[Followed | None, ...]:
     """Return the buckets of `buckets_of` after a second; None where certainly none waited.
 
-    `before` are those after each of the seconds before it for which the gap is followed.
+    `before` are those after each of the seconds before it for which the gap is followed, and
+    `rest_s` is the time between the last of them and the first window, in which the disk was idle.
     """
     data = [window.without_flushes() for window in windows]
     most = _most(windows)
@@ -166,7 +170,7 @@ def follow(
             uses[limit] = None if is_far else _used(of_limit, bucket.charge)
         use = uses[limit]
         earlier = () if use is None else [each[index] for each in before]
-        after.append(None if use is None else _follow(windows, use, earlier, bucket))
+        after.append(None if use is None else _follow(windows, use, earlier, rest_s, bucket))
     return tuple(after)
 
 
@@ -197,7 +201,11 @@ def _used(windows: Sequence[Interval], charge: Charge) -> _Use | None:
 
 
 def _follow(
-    windows: Sequence[Interval], use: _Use, before: Sequence[Followed | None], bucket: LimitBucket
+    windows: Sequence[Interval],
+    use: _Use,
+    before: Sequence[Followed | None],
+    rest_s: float,
+    bucket: LimitBucket,
 ) -> Followed:
     one_s = use.one_s
     band_s = BAND_REQUESTS * use.largest_s + LATE_S + bucket.window_s
@@ -206,6 +214,9 @@ def _follow(
         piece = before[-1].rest
     inflight = windows[0].inflight_before
     shift_s, least_s, most_s = 0.0, 0.0, bucket.depth_s + one_s * inflight + 1
+    if rest_s:
+        shift_s, least_s, most_s = rest_s, min(bucket.depth_s, rest_s), bucket.depth_s
+        gap_s = min(bucket.depth_s, gap_s + rest_s)
     # Whether the bucket has nothing for one more; where none is in flight, the next would wait.
     is_empty, is_resting = max(1, inflight) * one_s > gap_s, not inflight
     waited_s = []
@@ -215,11 +226,11 @@ def _follow(
         change_s = window.seconds * (1 - SLOWER) - used_s
         if is_resting and window.inflight:
             # The load began within the window. Until then the bucket was full, or was filled.
-            rest_s = max(0.0, window.seconds - window.busy_ms / 1000)
-            shift_s, change_s = shift_s + rest_s, change_s - rest_s
-            least_s = min(bucket.depth_s, least_s + rest_s)
-            most_s = min(bucket.depth_s, most_s + rest_s)
-            gap_s = min(bucket.depth_s, gap_s + rest_s)
+            until_s = max(0.0, window.seconds - window.busy_ms / 1000)
+            shift_s, change_s = shift_s + until_s, change_s - until_s
+            least_s = min(bucket.depth_s, least_s + until_s)
+            most_s = min(bucket.depth_s, most_s + until_s)
+            gap_s = min(bucket.depth_s, gap_s + until_s)
         is_resting = not (window.inflight or window.requests)
         full_s = window.inflight * one_s + bucket.depth_s
         shift_s += change_s

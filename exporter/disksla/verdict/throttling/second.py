@@ -50,6 +50,8 @@ def second_of(
     begin_s = windows[0].end_s - windows[0].seconds
     own = tuple(pause for pause in pauses if pause.end_s > begin_s)
     followed = [each.buckets for each in before if each.number >= number - (MEMORY_S - EVIDENCE_S)]
+    # Idle time is in no second. Before the first, the bucket had time to get full.
+    rest_s = begin_s - before[-1].served.end_s if before else MEMORY_S
     close = sum(each.is_close for each in observations)
     return Second(
         number=number,
@@ -57,6 +59,6 @@ def second_of(
         served=served,
         busy_share=busy_s / served.seconds,
         pauses=own,
-        buckets=follow(windows, followed, limits),
+        buckets=follow(windows, followed, 0.0 if windows[0].inflight_before else rest_s, limits),
         is_close=2 * close > len(observations),
     )

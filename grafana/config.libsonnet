@@ -131,6 +131,24 @@
     termsUnknownFor: '1h',
     termsOldFor: '15m',
 
+    // -- hosts with node_exporter and the file of `disksla limits --textfile`, without a daemon ----
+
+    // Selects the series of node_exporter.
+    nodeSelector: 'job="node"',
+    // Page that the annotation `runbook_url` of these alerts links to, as `runbookUrl`; no daemon serves
+    // it. While it is empty, they have no such annotation.
+    nodeRunbookUrl: '',
+    // Window of mean rates. At least two scrape intervals.
+    nodeRateWindow: '2m',
+    // DiskAtLimit, MachineAtLimit: share of the window in which the mean load was at least this, and at
+    // most as far above 1 as is known of the limiter, with this many requests in flight on average.
+    // DiskLoadHigh has the shares and times of DiskNearLimit.
+    atLimitLoadRatio: 0.988,
+    atLimitInflight: 0.5,
+    atLimitShare: 0.5,
+    atLimitWindow: '15m',
+    atLimitFor: '2m',
+
     // -- dashboards -----------------------------------------------------------------------------
 
     // Tags of the dashboards in Grafana.

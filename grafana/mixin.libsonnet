@@ -3,4 +3,5 @@
 + (import 'rules/rules.libsonnet')
 + (import 'rules/state.libsonnet')
 + (import 'alerts/alerts.libsonnet')
++ (import 'rules/node_exporter.libsonnet')
 + (import 'dashboards/dashboards.libsonnet')

@@ -61,6 +61,7 @@ def render_rules(config: str = "{}") -> dict[str, str]:
     return {
         "prometheus_rules.yaml": _to_yaml(evaluate("prometheusRules", config)),
         "prometheus_alerts.yaml": _to_yaml(evaluate("prometheusAlerts", config)),
+        "node_exporter_rules.yaml": _to_yaml(evaluate("nodeExporterRules", config)),
     }
 
 

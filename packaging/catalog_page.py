@@ -144,7 +144,7 @@ def machine_section(name: str, rules: MachineRules, table: str) -> str:
 
 def source_lines(sources: Iterable[RowSource], file: str) -> Iterator[str]:
     """Yield the lines of a list of sources; this file of the catalogue has the notes on them."""
-    yield f"[{file}]({_CATALOGUE}/{file}) has what was read at each of these sources:\n"
+    yield f"What was read at each is in [{file}]({_CATALOGUE}/{file}).\n"
     for source in sources:
         revision = f", {source.revision}" if source.revision else ""
         yield f"- <{source.url}>, {source.date}{revision}"

@@ -248,23 +248,33 @@ def _bucket(bucket: object) -> str:
 
 def _options(row: Terms) -> Iterator[tuple[str, str]]:
     """Yield the options of a row, and those that some of their values have."""
+    said: set[str] = set()
     for name, option in row.options.items():
-        yield f"option `{name}`", _option(option)
+        yield f"option `{name}`", _about(option, said) + _values(option)
         where: dict[tuple[str, str], list[str]] = {}
         for word, value in option.values.items():
             for inner, option_of_value in value.options.items():
-                where.setdefault((inner, _option(option_of_value)), []).append(f"`{name}={word}`")
+                text = _about(option_of_value, said) + _values(option_of_value)
+                where.setdefault((inner, text), []).append(f"`{name}={word}`")
         for (inner, text), words in where.items():
             yield f"option `{inner}` with {' or '.join(words)}", text
 
 
-def _option(option: Option | OptionOfValue) -> str:
-    """Return an option and its values; those that change the same are named together."""
+def _about(option: Option | OptionOfValue, said: set[str]) -> str:
+    """Return what an option is and its default, unless it was said of this type."""
+    text = f"{option.about.rstrip('.')} (default `{option.default}`). "
+    if text in said:
+        return ""
+    said.add(text)
+    return text
+
+
+def _values(option: Option | OptionOfValue) -> str:
+    """Return the values of an option; those that change the same are named together."""
     names: dict[str, list[str]] = {}
     for name, value in option.values.items():
         names.setdefault(", ".join(_changes(value)) or "no change", []).append(f"`{name}`")
-    values = "; ".join(f"{', '.join(equal)}: {text}" for text, equal in names.items())
-    return f"{option.about.rstrip('.')} (`{option.default}` if none is chosen). {values}"
+    return "; ".join(f"{', '.join(equal)}: {text}" for text, equal in names.items())
 
 
 def _changes(value: Changes) -> Iterator[str]:

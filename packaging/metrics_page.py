@@ -9,6 +9,7 @@ from typing import Any
 from prometheus_client import ProcessCollector
 
 from disksla.serve.metrics.disk_metrics import DISK_METRICS
+from disksla.serve.metrics.limit_metrics import LAW_OF_DISKS
 from disksla.serve.metrics.machine_metrics import CONSUMER_METRICS, MACHINE_METRICS
 from disksla.serve.metrics.metric import Metric
 from disksla.serve.metrics.probe_metrics import PROBE_METRICS, VERIFICATION_METRICS
@@ -27,15 +28,35 @@ OF_DISKS: tuple[Metric[Any], ...] = (
 OF_THE_MACHINE: tuple[Metric[Any], ...] = MACHINE_METRICS
 OF_THE_DAEMON: tuple[Metric[Any], ...] = (*SAMPLER_METRICS, *TERMS_METRICS, *BUILD_METRICS)
 METRICS = (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON)
+_LIMITS = """
+## Limits, without a daemon
+
+The file of `disksla limits --textfile` has `disksla_disk_info`, `disksla_mount_info`, the limits,
+and those of the machine as above, for [node_exporter](fleet.md#without-a-daemon). Its rules need
+these, too; those of the machine are `disksla_machine_limit_...` with `group` instead of `device`.
+
+"""
 
 _INTRODUCTION = """\
 # Metrics
 
 Generated from the metric tables by `make docs`; do not edit.
 
-Units are seconds, bytes and ratios. An unknown value has no sample; it is never published as 0.
-Counters start at 0 when disksla first samples a disk; the series of a removed disk end. Labels
-other than `device` that describe a disk are on `disksla_disk_info`; join it to add them:
+Units are seconds, bytes and ratios. An unknown value has no sample, and an unknown label is empty.
+A metric is absent where it does not apply: without such a limit, burst, probe or page, and where
+the kernel does not count it. The page of the daemon has the first sentence of each description.
+
+- **Counters** start at 0 when disksla first samples a disk. Those of requests are the fields of
+  /proc/diskstats, since the Linux version in brackets; they neither wrap nor fall.
+- **Sampling windows** last 100 ms by default. Latencies are means over such windows, counted once
+  per request, not latencies of single requests.
+- **Writes** in latencies, loads and peaks are the kernel's without any flush, unless
+  `disksla_data_writes_total` has the exact number.
+- **Limits** are for reads and writes each; if `budget` of `disksla_disk_info` is `sum` or
+  `time_shared`, they share it.
+- **Credits** are in the unit of `resource`: I/Os, bytes, or seconds of service.
+
+Labels other than `device` that describe a disk are on `disksla_disk_info`; join it to add them:
 
 ```promql
 rate(disksla_reads_completed_total[1m]) * on (instance, device) group_left (serial, terms)
@@ -116,6 +137,7 @@ def reference() -> str:
         f"{_INTRODUCTION}{_table_of_buckets()}{_NO_SUM}"
         f"\n## Each disk\n\n{disks}\n{_MACHINE}\n{machine}"
         f"\n## Sampler and daemon\n\n{daemon}{_PROCESS}{_table_of_process()}"
+        f"{_LIMITS}{_table_of_limits()}"
     )
 
 
@@ -144,6 +166,14 @@ def _table_of_process() -> str:
     for family in ProcessCollector(registry=None).collect():
         [sample] = family.samples
         rows.append(f"| `{sample.name}` | {family.type} | {family.documentation} |")
+    return "\n".join(rows) + "\n"
+
+
+def _table_of_limits() -> str:
+    rows = ["| metric | kind | labels | description |", "|---|---|---|---|"]
+    for metric in LAW_OF_DISKS:
+        labels = ", ".join(f"`{label}`" for label in ("device", *metric.labels))
+        rows.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |")
     return "\n".join(rows) + "\n"
 
 

@@ -20,6 +20,8 @@ import yaml
 MANIFEST = Path(__file__).resolve().parent / "kubernetes" / "daemonset.yaml"
 COMMAND = "/usr/bin/disksla"
 """Entry point of the image."""
+HOST = "DISKSLA_HOST=/host"
+"""Environment of the image."""
 
 OWN_MOUNTS = [
     {"destination": "/proc", "type": "proc", "source": "proc"},
@@ -57,7 +59,7 @@ def bundle(
                 "additionalGids": [user["fsGroup"]],
             },
             "args": [COMMAND, *container["args"]],
-            "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
+            "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", HOST],
             "cwd": "/",
             "noNewPrivileges": not security["allowPrivilegeEscalation"],
             "capabilities": {},

@@ -9,6 +9,7 @@ from disksla.kernel.procfs.diskstats import Counters, parse_line, to_counters
 from population import DEVICE, Draw, draw
 from population.limiter import LEAKY_DEPTH_S, Burst, Limit
 from population.loads import Closed, Commits, Load, Open, Requests, Span
+from population.means import found_of
 from population.medium import MediumSpec, ServiceTime
 from population.sampler import ORIGIN_S, Samples, simulate
 from population.simulation import Noise, Spec
@@ -134,3 +135,12 @@ def test_flushes_do_not_wait_for_the_limiter() -> None:
     flushes = Closed(1, WRITES, flush_every=1)
     samples = simulate(spec(flushes, waiting))
     assert counters(samples)[-1].flushes == pytest.approx(SECONDS - 1, abs=1)
+
+
+def test_means_of_a_limited_and_of_a_free_disk() -> None:
+    """Read every 15 s, a deep queue is at its limit, and at none that is three times its load."""
+    limited, free = (draw(1, number, 61.0) for number in (2, 3))
+    assert {name: at_s for name, _, at_s in found_of(limited, 15)} == {
+        "right": pytest.approx(45, abs=1)
+    }
+    assert {name: at_s for name, _, at_s in found_of(free, 15)}["x3"] == 0

@@ -15,13 +15,8 @@
   local also = text.also,
 
   local identity = ['serial', 'model', 'terms'] + promql.claim,
-  local disk = 'Disk {{ $labels.device }}{{ with $labels.persistentvolumeclaim }}'
-               + ' (claim {{ $labels.namespace }}/{{ . }}){{ end }} on {{ $labels.instance }}',
-  local about = ' Serial {{ or $labels.serial "unknown" }}{{ with $labels.terms }}, terms {{ . | reReplaceAll "^custom$" "written out" }}{{ end }}'
-                + '{{ range ' + text.result('disksla_mount_info{@}') + ' | sortByLabel "mountpoint" }}'
-                + ', mounted at {{ .Labels.mountpoint }}{{ end }}.',
-  local disk_alert(name, severity, wait, expr, summary, description) =
-    alert('disk', name, severity, wait, expr, summary, description + about),
+  local disk = text.disk,
+  local disk_alert = text.disk_alert,
   // Add the labels that identify the disk.
   local of_disk(expr, matcher='', more=[]) =
     '(\n' + text.indented(expr) + '\n)\n' + promql.with_info(identity + more, matcher),
@@ -171,35 +166,27 @@
     + ' | sortByLabel "limit" }} {{ .Labels.limit | reReplaceAll "^machine_" "The machine: "'
     + ' | reReplaceAll "^([ib])" "You: $1" | reReplaceAll "^unknown" "Unknown limit:" }}'
     + ' {{ . | value | humanizePercentage }}.{{ end }}',
-  local bought(kind, unit, shown) =
-    also(' Bought: ', 'disksla_limit_' + kind, 'humanize' + unit, shown),
   local waited = |||
     rate(disksla_throttle_wait_seconds_total{@}[%(window)s]) / (rate(disksla_reads_completed_total{@}[%(window)s]) + rate(disksla_writes_completed_total{@}[%(window)s])) > 0
   ||| % { window: config.throttledWindow },
 
   // A share of all time, not of the assessed time: after a start, the first minutes do not count as
   // the whole window. Time at a limit of the machine has its own alert: a larger disk does not help.
-  local throttled_share = 'sum without (limit) (rate(%s[%s]))' % [
+  local throttled_share(window) = 'sum without (limit) (rate(%s[%s]))' % [
     of('disksla_throttled_seconds_total', promql.by_others),
-    config.throttledWindow,
+    window,
   ],
   // The sentence of `disksla explain`, in numbers.
   local throttled = disk_alert(
     'DiskThrottled',
     'warning',
     config.throttledFor,
-    of_disk('%s > %g' % [throttled_share, config.throttledShare], more=['budget']),
+    of_disk('%s > %g' % [throttled_share(config.throttledWindow), config.throttledShare], more=['budget']),
     'A disk is throttled much of the time.',
     disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow + '.'
     + whose(config.throttledWindow)
     + also(' Requests waited ', trimmed(waited), 'humanizeDuration', ' each.')
-    + '{{ if eq (or $labels.budget "") "separate" }}'
-    + bought('read_iops', '', ' reads/s.')
-    + bought('write_iops', '', ' writes/s.')
-    + '{{ else }}'
-    + bought('read_iops', '', ' IOPS.')
-    + '{{ end }}'
-    + bought('read_bytes_per_second', '1024', 'B/s.')
+    + text.bought
     + also(' Served: ', 'disksla_observed_ceiling_iops', 'humanize', ' IOPS.')
     + also(' Served: ', 'disksla_observed_ceiling_bytes_per_second', 'humanize1024', 'B/s.')
     + greatest('requests') + greatest('bytes')
@@ -216,6 +203,8 @@
         / (sum without (le) (rate(%(all)s[%(window)s])) > 0) > %(share)g
       unless
       %(throttled)s > %(most)g
+      unless
+      %(lately)s > %(most)g
       unless on (%(disk)s)
       %(credits)s
     ||| % {
@@ -225,7 +214,8 @@
       all: of('disksla_window_load_ratio_bucket', 'le="+Inf"'),
       window: config.nearWindow,
       share: config.nearShare,
-      throttled: throttled_share,
+      throttled: throttled_share(config.throttledWindow),
+      lately: throttled_share(config.nearFor),
       most: config.throttledShare,
     }),
     'The load of a disk is close to its limit most of the time.',

@@ -27,6 +27,11 @@ function(config) {
       'B/s.'
     ),
 
+  // For the alert of hosts without a daemon.
+  of_group:: of_group,
+  group:: group,
+  limits:: limits,
+
   local throttled = 'disksla_machine_throttled_seconds_total',
   local share(metric) = 'rate(' + metric + '[' + config.machineLimitWindow + '])',
   limit: text.alert(

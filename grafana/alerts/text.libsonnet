@@ -45,6 +45,26 @@ function(config) {
     '{{ range $index, $each := ' + self.result(query) + ' | sortByLabel "' + label + '" }}'
     + '{{ if $index }}, {{ end }}' + shown + '{{ end }}',
 
+  // The disk of an alert, and what it is.
+  disk: 'Disk {{ $labels.device }}{{ with $labels.persistentvolumeclaim }}'
+        + ' (claim {{ $labels.namespace }}/{{ . }}){{ end }} on {{ $labels.instance }}',
+  local about = ' Serial {{ or $labels.serial "unknown" }}{{ with $labels.terms }}, terms {{ . | reReplaceAll "^custom$" "written out" }}{{ end }}'
+                + '{{ range ' + self.result('disksla_mount_info{@}') + ' | sortByLabel "mountpoint" }}'
+                + ', mounted at {{ .Labels.mountpoint }}{{ end }}.',
+  disk_alert(name, severity, wait, expr, summary, description)::
+    self.alert('disk', name, severity, wait, expr, summary, description + about),
+
+  // The limits of a disk, by its label `budget`.
+  local bought(kind, unit, shown) =
+    self.also(' Bought: ', 'disksla_limit_' + kind, 'humanize' + unit, shown),
+  bought: '{{ if eq (or $labels.budget "") "separate" }}'
+          + bought('read_iops', '', ' reads/s.')
+          + bought('write_iops', '', ' writes/s.')
+          + '{{ else }}'
+          + bought('read_iops', '', ' IOPS.')
+          + '{{ end }}'
+          + bought('read_bytes_per_second', '1024', 'B/s.'),
+
   // An alert on a `disk`, a `machine` or a `host`. The first sentence of the description is all that
   // many phones show. `link_to` is the instance of the daemon that has the runbook.
   alert(of, name, severity, wait, expr, summary, description, link_to=instance):

@@ -453,6 +453,37 @@ function(config) {
   local disks(matchers) =
     '{__name__=~"disksla_disk_info|disksla_kubernetes_volume_info", ' + matchers + '}',
 
+  local annotation(name, colour) = {
+    name: name,
+    datasource: source,
+    enable: true,
+    hide: false,
+    iconColor: colour,
+    step: '60s',
+    titleFormat: name,
+    textFormat: '{{instance}} {{device}}',
+  },
+  // When problems of the disk began and ended: where they are a hundredth of two minutes, as in the
+  // log of the daemon; a hang at once.
+  local throttled(limits) = 'throttled_seconds_total{%s, %s}' % [$.disk, limits],
+  local verdict(name) = 'verdict_seconds_total{%s, verdict="%s"}' % [$.disk, name],
+  local changed(metric) = 'changes(disksla_limit_%s{%s}[2m]) > 0' % [metric, $.disk],
+  local events = [
+    annotation(event[0], event[1]) {
+      expr: 'sum by (%s) (increase(disksla_%s[2m])) > %s' % [$.perDisk, event[2], event[3]],
+    }
+    for event in [
+      ['You: throttled', 'orange', throttled(promql.by_disk), 1.2],
+      ['The machine: throttled', 'dark-orange', throttled(promql.by_machine), 1.2],
+      ['Unknown limit', 'yellow', throttled('limit="unknown"'), 1.2],
+      ['The disk: slow', 'light-red', 'slow_seconds_total{%s}' % $.disk, 1.2],
+      ['The disk: less than promised', 'red', verdict('below'), 1.2],
+      ['The disk: hung', 'dark-red', verdict('stalled'), 0],
+    ]
+  ] + [annotation('Limits changed', 'blue') {
+    expr: changed('read_iops') + ' or ' + changed('read_bytes_per_second'),
+  }],
+
   // `rows` are lists of panels, from left to right. `one`: the dashboard shows a single disk. `claims`:
   // disks can be selected by their claim.
   dashboard(uid, title, description, rows, one=false, claims=true, from='now-1h'): {
@@ -473,18 +504,12 @@ function(config) {
     time: { from: from, to: 'now' },
     timepicker: {},
     refresh: '1m',
-    annotations: { list: [{
-      name: 'Alerts',
-      datasource: source,
-      enable: true,
-      hide: false,
-      iconColor: 'red',
+    annotations: { list: [annotation('Alerts', 'red') {
       expr: 'ALERTS{alertstate="firing", alertname=~"(Disk|Machine).+", %s, device=~"$device|"}' % $.host,
-      step: '60s',
       titleFormat: '{{alertname}}',
       textFormat: '{{instance}} {{device}} {{persistentvolumeclaim}}',
       tagKeys: 'severity',
-    }] },
+    }] + if one then events else [] },
     templating: { list: [
       {
         name: 'datasource',

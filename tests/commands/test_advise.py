@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ ROOT = Path(__file__).parents[2]
 RECORDINGS = ROOT / "benches" / "lab" / "recordings"
 EXAMPLE = ("steady-90", "--terms", "vk.ceph-hdd", "--size", "100GiB")
 """That of docs/advise.md."""
+
+EXPECTED = Path(__file__).parent / "advise"
 
 Captured = pytest.CaptureFixture[str]
 
@@ -71,64 +74,35 @@ def test_examples_of_the_documentation(prices: tuple[str, str], capsys: Captured
         assert "\n".join(lines) + "\n" == text.replace("vdb", "loop0")
 
 
-@pytest.mark.parametrize(
-    ("command", "status", "expected"),
-    [
-        (EXAMPLE, 0, ["Enough: vk.ceph-hdd, 452 GiB; as it is, it would be throttled for"]),
-        (("steady-90", "--terms", "aws.io1", "--size", "100GiB", "--iops", "500"), 0,
-         ["loop0, aws.io1, 100 GiB, with 500 IOPS: 11.4 s recorded",
-          "The disk is enough as it is."]),
-        (("steady-90", "--terms", "aws.standard", "--size", "100GiB"), 0,
-         ["No aws.standard of this size or larger is certain to be enough",
-          "Least performance of all types that is enough: aws.gp2, 138 GiB."]),
-        (("steady-90",), 0, ["The disk is enough as it is."]),
-        # Throttled by the machine: the recording does not contain the answer.
-        (("machine-two-busy", "--terms", "aws.gp2", "--size", "50GiB"), 1,
-         ["No aws.gp2 of this size or larger is certain to be enough",
-          "the load may have asked for more than it was given"]),
-        (("machine-two-busy", "loop0", "--terms", "vk.high-iops"), 1, ["loop0, vk.high-iops"]),
-        # PostgreSQL with eight clients, on a disk with 192 IOPS.
-        (("postgresql-8-fsync", "--terms", "aws.gp2", "--size", "50GiB"), 0,
-         ["192 (now) 192 25.2 ms 384 192 to 384 up to 12.6 ms 768 192 to 768",
-          "Next step: aws.gp2, 128 GiB; a request waits up to 12.6 ms, not 25.2 ms, and up",
-          "Left out: aws.st1. They count a request as up to 1 MiB; those of this load"]),
-        (("postgresql-8-fsync",), 0,
-         ["loop0, terms written out, 512 MiB",
-          "Next step: a limit of 384 IOPS; a request waits up to 12.6 ms, not 25.2 ms."]),
-    ],
-)  # fmt: skip
-def test_text(
-    command: tuple[str, ...], status: int, expected: list[str], capsys: Captured
+RECORDED = (
+    "steady-90 --terms aws.io1 --size 100GiB --iops 500",
+    "steady-90 --terms aws.standard --size 100GiB",
+    "steady-90",
+    # Throttled by the machine: the recording does not contain the answer.
+    "machine-two-busy --terms aws.gp2 --size 50GiB",
+    "machine-two-busy loop0 --terms vk.high-iops",
+    "machine-two-busy --terms vk.high-iops --size 100GiB",
+    # PostgreSQL with eight clients, on a disk with 192 IOPS.
+    "postgresql-8-fsync",
+    "postgresql-8-fsync --terms aws.io1 --size 100GiB --iops 200 --prices",
+)
+
+
+def test_recorded_loads(
+    prices: tuple[str, str], capsys: Captured, golden: Callable[[Path, str], None]
 ) -> None:
-    assert advise(*command) == status
-    out = text(capsys)
-    assert [each for each in expected if each not in out] == []
-    assert "maybe" not in out or command[0] != "postgresql-8-fsync"
+    found = []
+    for command in RECORDED:
+        recording, *options = command.removesuffix(" --prices").split()
+        status = advise(recording, *options, *(prices if "--prices" in command else ()))
+        out = capsys.readouterr().out
+        assert max(map(len, out.splitlines())) <= 80
+        lines = [line.rstrip() for line in out.splitlines()]
+        found += [f"$ disksla advise {command}   # status {status}", *lines, ""]
+    golden(EXPECTED / "recorded.txt", "\n".join(found))
 
 
-def test_cheapest_disk_by_the_prices_of_the_operator(
-    prices: tuple[str, str], capsys: Captured
-) -> None:
-    arguments = ("--terms", "aws.io1", "--size", "100GiB", "--iops", "200", *prices)
-    assert advise("postgresql-8-fsync", *arguments) == 0
-    assert "Next step: aws.gp3, 100 GiB, for 8.00 USD per month" in text(capsys)
-    assert advise("postgresql-8-fsync", *arguments, "--json") == 0
-    found = document(capsys)
-    assert (found["currency"], found["next_step"]["price_per_month"]) == ("USD", 8)
-    assert found["closed_loop"]["steps"][1]["iops"] == 384
-    assert {"aws.io2": None}.items() <= {
-        each["terms"]: each["price_per_month"] for each in found["disks"]
-    }.items()
-
-
-def test_price_of_an_unknown_type_is_an_error(tmp_path: Path, capsys: Captured) -> None:
-    file = tmp_path / "prices.yml"
-    file.write_text("currency: USD\nprices: {gp3: {gib: 0.08}}\n")
-    assert advise(*EXAMPLE, "--prices", str(file)) == 2
-    assert "unknown terms 'gp3'; did you mean aws.gp3?" in capsys.readouterr().err
-
-
-def test_json_has_ranges_in_base_units(capsys: Captured) -> None:
+def test_json_has_ranges_in_base_units(prices: tuple[str, str], capsys: Captured) -> None:
     assert advise(*EXAMPLE, "--json") == 0
     found = document(capsys)
     assert found["devices"] == ["loop0"]
@@ -138,18 +112,20 @@ def test_json_has_ranges_in_base_units(capsys: Captured) -> None:
     assert found["enough"] == found["enough_of_type"]
     assert found["enough"]["size_bytes"] == 452 * 2**30
     assert found["machine"] == []
+    bought = ("--terms", "aws.io1", "--size", "100GiB", "--iops", "200", *prices)
+    assert advise("postgresql-8-fsync", *bought, "--json") == 0
+    found = document(capsys)
+    assert (found["currency"], found["next_step"]["price_per_month"]) == ("USD", 8)
+    assert found["closed_loop"]["steps"][1]["iops"] == 384
+    by_type = {each["terms"]: each["price_per_month"] for each in found["disks"]}
+    assert by_type["aws.io2"] is None
 
 
-def test_machine_that_would_throttle_first(capsys: Captured) -> None:
-    arguments = ("--terms", "vk.high-iops", "--size", "100GiB")
-    assert advise("machine-two-busy", *arguments) == 1
-    out = text(capsys)
-    assert "limit over all disks of the machine" in out
-    assert "The machine would throttle for" in out
-    assert advise("machine-two-busy", *arguments, "--json") == 1
-    [group] = document(capsys)["machine"]
-    assert group["devices"] == ["loop0", "loop1"]
-    assert group["machines"][0]["machine"] is None
+def test_price_of_an_unknown_type_is_an_error(tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "prices.yml"
+    file.write_text("currency: USD\nprices: {gp3: {gib: 0.08}}\n")
+    assert advise(*EXAMPLE, "--prices", str(file)) == 2
+    assert "unknown terms 'gp3'; did you mean aws.gp3?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -346,7 +322,7 @@ def test_disks_of_the_series_that_share_the_limits_of_their_type(capsys: Capture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "disksla advise DISK --recording load.jsonl.gz"),
+        ((), "cannot advise without the load of the disk: expected one of\n"),
         (("--prometheus", "http://localhost:1", *SERIES), "--prometheus needs DEVICE"),
         (("vdb", "--prometheus", "http://localhost:1"), "expected --last, or --from and --to"),
         (("vdb", "--prometheus", "localhost:1", *SERIES), "expected an address such as"),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from disksla.tell.explanation.past import HistoryView
 from support.answering import answering, page
 from support.consumed import with_consumers
 from support.fake_host import FakeMachine
+from support.scenario_verdicts import lived
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG
 from support.simulated_limiter import DEVICE, run
@@ -38,13 +40,7 @@ Captured = pytest.CaptureFixture[str]
 @cache
 def throttled() -> DiskDocument:
     """Return what the daemon says of a disk that was throttled."""
-    settings, history = SCENARIOS["iops-300-deep"].settings(), History()
-    state = State(Configuration(settings, CATALOG))
-    for tick in run(SCENARIOS["iops-300-deep"]).ticks:
-        state = advance(state, tick)
-        history = history.after(state)
-    document = disks_document(Snapshot(state), HistoryView(history), "db-1", "1")
-    [disk] = document.disks
+    [disk] = disks_document(*lived("iops-300-deep"), "db-1", "1").disks
     return disk
 
 
@@ -60,58 +56,38 @@ def idle(name: str, **changes: Any) -> DiskDocument:
     return msgspec.structs.replace(calm, **changes)
 
 
-def printed(capsys: Captured, order: list[str], *disks: DiskDocument) -> list[str]:
+def printed(capsys: Captured, order: list[str], *disks: DiskDocument) -> str:
     by_name = {disk.device: disk for disk in disks}
     print_recent(RecentDisks("the last five minutes", 300.0, 0.0, by_name, "daemon"), order)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert max(map(len, lines)) <= 80
-    return lines
+    return "\n".join([*lines, ""])
 
 
-def test_disks_with_problems_come_first(capsys: Captured) -> None:
-    bad = msgspec.structs.replace(throttled(), device="vdz")
-    order = ["vdb", "vdb10", "vdz"]
-    lines = printed(capsys, order, idle("vdb10"), idle("vdb"), idle("gone"), bad)
-    assert lines[:2] == [
-        "1 of 4 disks had a problem in the last five minutes. You: throttled at the limit",
-        "you bought (vdz).",
-    ]
-    named = [line.partition(",")[0] for line in lines[2:] if line and not line.startswith(" ")]
-    assert named == ["vdz", "vdb", "vdb10", "gone"]
-    assert lines[3].startswith("vdz, ")
-
-    assert lines[4] == "  Now: You: throttled at the limit you bought"
-    assert lines[5].startswith("  For ")
-    assert "throttled at its limit of 300 IOPS" in " ".join(" ".join(lines).split())
-
-
-def test_claim_stands_for_the_places_of_kubelet(capsys: Captured) -> None:
-    claimed = idle("vdb", mount_points=("/var/lib/kubelet/pods/1/mount",), claim="db/data-pg-0")
-    assert printed(capsys, [], claimed)[2] == "vdb, 100 GiB, terms written out, claim db/data-pg-0"
-
-
-def test_terms_and_mount_points_are_named(capsys: Captured) -> None:
+def test_what_is_printed_of_each_kind_of_disk(
+    capsys: Captured, golden: Callable[[Path, str], None]
+) -> None:
+    """Disks with problems come first, then those in this order."""
+    why = "the controller io of the control groups is off; switch it on"
+    bad = msgspec.structs.replace(throttled(), device="vdz", why_no_consumers=why)
+    calm = idle("vdw", why_no_consumers=why, throttled_seconds={})
+    place = "/var/lib/kubelet/pods/1/mount"
+    claimed = idle("vdc", mount_points=(place,), claim="db/data-pg-0")
     points = ("/a b", "/c\x1b[2J")
-    disk = idle("vdb", terms="unknown", mount_points=points, size_bytes=2**30)
-    mounted = "unknown type, mounted at /a b, mounted at /c\\x1b[2J"
-    assert printed(capsys, [], disk)[2] == f"vdb, 1 GiB, {mounted}"
-    mount = msgspec.structs.replace(disk, device="fs1:/data", size_bytes=0)
-    assert printed(capsys, [], mount)[2] == f"fs1:/data, NFS mount, {mounted}"
-
-
-def test_known_credits_are_printed(capsys: Captured) -> None:
-    document = disks_document(view(disk_view(limits=BURST_LIMITS)), HistoryView(), "h", "v")
-    [disk] = document.disks
-    text = " ".join(" ".join(printed(capsys, [], disk)).split())
-    assert "Burst credits (iops): 31" in text
-    [level] = disk.credits
-    unknown = msgspec.structs.replace(level, lower_ratio=0.0, upper_ratio=1.0)
-    without = printed(capsys, [], msgspec.structs.replace(disk, credits=(unknown,)))
-    assert "credits" not in " ".join(without)
+    unknown = idle("vdu", terms="unknown", mount_points=points, size_bytes=2**30)
+    mount = msgspec.structs.replace(unknown, device="fs1:/data", size_bytes=0)
+    view_of_credits = view(disk_view("vdk", limits=BURST_LIMITS))
+    [known] = disks_document(view_of_credits, HistoryView(), "h", "v").disks
+    [level] = known.credits
+    nothing = msgspec.structs.replace(level, lower_ratio=0.0, upper_ratio=1.0)
+    any_level = idle("vdn", credits=(nothing,))
+    disks = (idle("vdb10"), idle("vdb"), idle("gone"), bad, calm, claimed, unknown, mount)
+    text = printed(capsys, ["vdb", "vdb10", "vdz"], *disks, known, any_level)
+    golden(Path(__file__).parent / "explain" / "recent.txt", text)
 
 
 def test_no_disk(capsys: Captured) -> None:
-    assert printed(capsys, []) == ["No disk is monitored; disksla disks shows why."]
+    assert printed(capsys, []) == "No disk is monitored; disksla disks shows why.\n"
 
 
 def test_all_disks_of_a_recording(capsys: Captured) -> None:
@@ -133,7 +109,7 @@ def document(capsys: Captured, *arguments: str) -> Any:
 
 def test_json_of_a_recording(capsys: Captured) -> None:
     every = document(capsys, "--recording", str(TWO_DISKS))
-    assert every.keys() == {"host", "version", "source", "timestamp_s", "disks"}
+    assert every.keys() == {"host", "version", "source", "timestamp_s", "disks", "arrays"}
     assert (every["host"], every["source"]) == (None, "recording")
     assert [disk["device"] for disk in every["disks"]] == ["vda", "vdb"]
     one = document(capsys, "vdb", "--recording", str(TWO_DISKS))
@@ -208,15 +184,6 @@ def test_a_recording_says_who_used_a_disk_as_the_daemon_does(
         history = history.after(state)
     [said] = disks_document(Snapshot(state), HistoryView(history), "db-1", "1").disks
     assert who in said.sentences
-
-
-def test_why_it_is_not_known_who_used_a_disk_is_said_of_a_throttled_one(capsys: Captured) -> None:
-    why = "the controller io of the control groups is off; switch it on"
-    sentence = f"Who used the disk is not known: {why} (docs/consumers.md)."
-    bad = msgspec.structs.replace(throttled(), why_no_consumers=why)
-    assert sentence in " ".join(" ".join(printed(capsys, [], bad)).split())
-    calm = idle("vdb", why_no_consumers=why, throttled_seconds={})
-    assert "Who used" not in " ".join(printed(capsys, [], calm))
 
 
 def remote(url: str) -> str:

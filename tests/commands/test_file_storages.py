@@ -8,7 +8,7 @@ import pytest
 from disksla.base.errors import DiskslaError
 from disksla.commands.cli import main
 from disksla.commands.detect import _endpoints
-from support.sysfs_tree import add_device
+from support.sysfs_tree import host_of_files
 
 EFS = "fs-0123456789abcdef0"
 MOUNTINFO = f"""\
@@ -35,21 +35,12 @@ TERMS = {
 
 @pytest.fixture
 def flags(tmp_path: Path) -> list[str]:
-    add_device(tmp_path / "sys", "block/vda", "254:1", 2**30)
-    (tmp_path / "proc/1").mkdir(parents=True)
-    (tmp_path / "proc/1/mountinfo").write_text(MOUNTINFO)
-    (tmp_path / "udev").mkdir()
+    options = host_of_files(tmp_path, "vda 254:1 1GiB", mountinfo=MOUNTINFO)
     config = tmp_path / "disksla.yml"
     config.write_text(f"state: {{directory: {tmp_path}/state}}\n")
     (tmp_path / "terms.d").mkdir()
     (tmp_path / "terms.d/cloud.json").write_text(json.dumps(TERMS))
-    return [
-        f"--path.sysfs={tmp_path}/sys",
-        f"--path.procfs={tmp_path}/proc",
-        f"--path.udev-data={tmp_path}/udev",
-        f"--path.rootfs={tmp_path}",
-        f"--config.file={config}",
-    ]
+    return [*options, f"--path.rootfs={tmp_path}", f"--config.file={config}"]
 
 
 def test_discover_says_what_is_mounted(

@@ -1,13 +1,14 @@
 """`disksla judge` on results of fio and DiskSpd."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from disksla.base.units import GIB
 from disksla.commands.cli import main
-from support.sysfs_tree import add_device
+from support.shell import refusals
+from support.sysfs_tree import host_of_files
 
 PUBLIC = Path(__file__).parent.parent / "measure" / "verification" / "public"
 RESULTS = Path(__file__).parent.parent / "measure" / "verification" / "results"
@@ -44,16 +45,6 @@ def test_imported_result_is_judged(
     assert judged == verdicts
     assert report["target"] == "elsewhere"
     assert bool(report["unjudged"]) is not bool(verdicts)
-
-
-def test_table_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(RESULTS / "fio-3.33-buffered-at-a-rate.json")
-    assert main(["judge", path, *VK]) == 2
-    printed = capsys.readouterr().out
-    assert max(map(len, printed.splitlines())) <= 80
-    message = " ".join(printed.split())
-    assert "not judged: randread: found buffered I/O" in message
-    assert "INCOMPLETE: not all tests were measured" in message
 
 
 def test_what_cannot_be_bought_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,11 +112,7 @@ disks:
 def test_terms_of_a_disk_of_this_machine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sysfs, procfs = tmp_path / "sys", tmp_path / "proc"
-    add_device(sysfs, "block/vdb", "254:16", 20 * GIB)
-    (procfs / "1").mkdir(parents=True)
-    (procfs / "1" / "mountinfo").write_text("")
-    paths = [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={tmp_path}"]
+    paths = host_of_files(tmp_path, "vdb 254:16 20GiB")
     config = tmp_path / "disksla.yml"
     config.write_text(CONFIGURATION)
     path = str(PUBLIC / "fio-2.1-mix.txt")
@@ -145,38 +132,26 @@ def test_terms_of_a_disk_of_this_machine(
     assert "cannot judge by the terms of vdb: no limits:" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["nothing", *VK], "cannot read nothing: No such file or directory"),
-        (["{here}", *VK], "expected output of fio"),
-        (["{large}", *VK], "is larger than 64 MiB"),
-        (["{here}", "--terms", "vk.ceph-ssd"], "--terms needs --size SIZE"),
-        (["{here}", "--terms", "vk.ceph", "--size", "1GiB"], "unknown terms 'vk.ceph'"),
-        (
-            ["{here}", "--terms", "vk.ceph-ssd", "--size", "big"],
-            "--size: found 'big'; expected a size",
-        ),
-        (
-            ["{here}", "--terms", "vk.ceph-ssd", "--size", "0GiB"],
-            "--size: '0GiB' is zero; expected a size",
-        ),
-        (["{here}", "--terms", "generic.ssd", "--size", "1GiB"], "cannot judge by generic.ssd"),
-        (
-            ["{here}", *VK, "--html", "/nowhere/page.html"],
-            "cannot write /nowhere/page.html; choose a file",
-        ),
-    ],
-)
-def test_invalid_request_is_rejected(
-    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+EXPECTED = Path(__file__).parent / "refused" / "judge.txt"
+REFUSED = """
+nothing --terms vk.ceph-ssd --size 20GiB
+HERE --terms vk.ceph-ssd --size 20GiB
+LARGE --terms vk.ceph-ssd --size 20GiB
+HERE --terms vk.ceph-ssd
+HERE --terms vk.ceph --size 1GiB
+HERE --terms vk.ceph-ssd --size big
+HERE --terms vk.ceph-ssd --size 0GiB
+HERE --terms generic.ssd --size 1GiB
+HERE --terms vk.ceph-ssd --size 20GiB --html /nowhere/page.html
+"""
+
+
+def test_invalid_requests_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Callable[[Path, str], None]
 ) -> None:
     here, large = tmp_path / "here", tmp_path / "large"
     here.write_text("hello")
     with large.open("wb") as file:
         file.truncate(64 * 1024**2 + 1)
-    command = [
-        word.replace("{here}", str(here)).replace("{large}", str(large)) for word in options
-    ]
-    assert main(["judge", *command]) == 2
-    assert message in capsys.readouterr().err
+    paths = {"HERE": here, "LARGE": large}
+    golden(EXPECTED, refusals(capsys, "judge", REFUSED, paths=paths))

@@ -29,22 +29,8 @@ def test_replay_prints_a_summary(capsys: Captured) -> None:
     assert lines[1].split()[:2] == ["device", "terms"]
     assert lines[2].split()[:3] == ["vda", "unknown", "type"]
     assert max(map(len, lines)) <= 80
-
-
-def test_replay_prints_shares_of_verdicts(capsys: Captured) -> None:
-    assert main(["replay", str(HOST)]) == 0
-    out = capsys.readouterr().out
-    assert "share of time" in out
-    assert "% idle" in out or "% OK" in out
-
-
-def test_explain_a_recording(capsys: Captured) -> None:
-    assert main(["explain", "vda", "--recording", str(HOST)]) == 0
-    out = capsys.readouterr().out
-    assert max(map(len, out.splitlines())) <= 80
-    assert "there is no promise to compare it with" in " ".join(out.split())
-    assert main(["explain", "vdz", "--recording", str(HOST)]) == 2
-    assert "claim, of: vda, vdb" in capsys.readouterr().err
+    assert any("share of time" in line for line in lines)
+    assert any("% idle" in line or "% OK" in line for line in lines)
 
 
 def test_replay_json_has_a_record_of_each_window_that_is_decided(capsys: Captured) -> None:
@@ -92,21 +78,37 @@ def test_replay_reads_a_compressed_recording(tmp_path: Path, capsys: Captured) -
     assert capsys.readouterr().out == plain
 
 
+def damaged(place: int) -> bytes:
+    content = bytearray(gzip.compress(HOST.read_bytes()))
+    content[place] ^= 0xFF
+    return bytes(content)
+
+
+HEADER = HOST.read_bytes().splitlines(keepends=True)[0]
+LONG_LINE = b" " * (LONGEST_LINE_BYTES + 1)
+"""3 GiB of blanks would be 3 MB when they are compressed."""
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "line 1: invalid header of a recording"),
         (HOST.read_bytes()[:200], "line 2: invalid tick"),
         (HOST.read_bytes() + b"{}\n", "line 23: invalid tick"),
+        (gzip.compress(HOST.read_bytes())[:-100], "line 20: cannot uncompress it: "),
+        *((damaged(place), r"line \d+: cannot uncompress it: ") for place in (3, 20, 300, -2)),
+        (gzip.compress(LONG_LINE), "line 1: found a longer line; expected at most 8 MiB"),
+        (gzip.compress(HEADER + LONG_LINE), "line 2: found a longer line; expected at most 8 MiB"),
     ],
+    ids=range(10),
 )
 def test_replay_names_the_line_of_an_error(
     content: bytes, message: str, tmp_path: Path, capsys: Captured
 ) -> None:
-    file = tmp_path / "ticks.jsonl"
+    file = tmp_path / ("ticks.jsonl.gz" if content[:1] == b"\x1f" else "ticks.jsonl")
     file.write_bytes(content)
     assert main(["replay", str(file)]) == 2
-    assert f"disksla: {file}: {message}" in capsys.readouterr().err
+    assert re.search(f"disksla: {file}: {message}", capsys.readouterr().err)
 
 
 def test_replay_of_a_missing_file(tmp_path: Path, capsys: Captured) -> None:
@@ -114,37 +116,9 @@ def test_replay_of_a_missing_file(tmp_path: Path, capsys: Captured) -> None:
     assert "No such file or directory" in capsys.readouterr().err
 
 
-def test_replay_of_a_truncated_compressed_file(tmp_path: Path, capsys: Captured) -> None:
-    file = tmp_path / "ticks.jsonl.gz"
-    file.write_bytes(gzip.compress(HOST.read_bytes())[:-100])
-    assert main(["replay", str(file)]) == 2
-    assert f"{file}: line 20: cannot uncompress it: " in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("place", [3, 20, 300, -2])
-def test_replay_of_a_damaged_compressed_file(tmp_path: Path, capsys: Captured, place: int) -> None:
-    content = bytearray(gzip.compress(HOST.read_bytes()))
-    content[place] ^= 0xFF
-    file = tmp_path / "ticks.jsonl.gz"
-    file.write_bytes(content)
-    assert main(["replay", str(file)]) == 2
-    assert re.search(rf"{file}: line \d+: cannot uncompress it: ", capsys.readouterr().err)
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_line_of_a_recording_is_bounded(tmp_path: Path, capsys: Captured, number: int) -> None:
-    """3 GiB of blanks would be 3 MB here."""
-    header = HOST.read_bytes().splitlines(keepends=True)[0]
-    file = tmp_path / "ticks.jsonl.gz"
-    file.write_bytes(gzip.compress(header * (number - 1) + b" " * (LONGEST_LINE_BYTES + 1)))
-    assert main(["replay", str(file)]) == 2
-    message = f"{file}: line {number}: found a longer line; expected at most 8 MiB"
-    assert message in capsys.readouterr().err
-
-
 def test_replay_of_a_recording_without_a_sample(tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "ticks.jsonl"
-    file.write_bytes(HOST.read_bytes().splitlines(keepends=True)[0])
+    file.write_bytes(HEADER)
     assert main(["replay", str(file)]) == 0
     assert "no sample" in capsys.readouterr().out
 

@@ -34,7 +34,7 @@ def test_all_outputs(api: Api, tmp_path: Path, capsys: Captured) -> None:
     options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
     command = ["report", "--prometheus", api.address + "/", *PERIOD, *options]
     assert main(command) == 1
-    assert "71.428 % of 7 min 00 s tested, 2 min 00 s below" in capsys.readouterr().out
+    assert "71.428 % of 7 min 00 s tested, 2 min 00 s less" in capsys.readouterr().out
     assert "NOT COMPLIANT" in files["html"].read_text()
     assert files["csv"].read_bytes().count(b"\r\n") == 2
     first = {name: path.read_bytes() for name, path in files.items()}

@@ -1,16 +1,14 @@
 """Fixtures of tests with the real daemon: a function that starts it."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
+from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, StartDaemon
 from support.waiting import eventually
-
-StartDaemon = Callable[..., Daemon]
 
 
 @pytest.fixture

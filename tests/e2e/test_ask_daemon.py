@@ -169,29 +169,6 @@ def test_doctor_sees_what_the_port_hides(machine: Machine, protected: tuple[str,
     )
 
 
-def test_daemon_that_was_killed_is_replaced(machine: Machine) -> None:
-    machine.start()
-    machine.kill()
-    source, reason = machine.explain("--for=300ms")
-    assert (source, reason) == ("sample", "")
-    assert machine.explain() == sampled(
-        "unix:///run/disksla/disksla.sock: Connection refused;"
-        " http://127.0.0.1:10056: Connection refused"
-    )
-    machine.start()
-    assert machine.explain() == ("daemon", "")
-    machine.kill(signal.SIGTERM)
-    assert machine.run("test", "-e", str(SOCKET)).returncode == 1
-
-
-def test_second_daemon_leaves_the_socket_to_the_first(machine: Machine) -> None:
-    machine.start("--web.listen-address", "127.0.0.1:1")
-    log = machine.start("--web.listen-address", "127.0.0.1:2")
-    assert 'err="another process listens on it"' in log.read_text()
-    machine.kill(signal.SIGTERM)
-    assert machine.explain() == ("daemon", "")
-
-
 def test_without_the_directory_the_port_is_asked(machine: Machine) -> None:
     assert machine.run("rmdir", str(SOCKET.parent)).returncode == 0
     assert 'reason="the directory /run/disksla does not exist"' in machine.start().read_text()

@@ -3,14 +3,13 @@
 import signal
 import stat
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from disksla.base.operating_system.packets import decode_packet
 from disksla.clouds.ebs_statistics.reading import MESSAGES, Failure
-from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, run
+from support.daemon_process import DISKSLA, PATIENCE_S, StartDaemon, run
 from support.ebs_disks import Disks, helping
 from support.ebs_pages import Page
 from support.waiting import eventually
@@ -34,7 +33,7 @@ def flags(tmp_path: Path) -> list[str]:
 
 
 def test_what_aws_counts_is_published_recorded_and_replayed(
-    start_daemon: Callable[..., Daemon], disks: Disks, flags: list[str], tmp_path: Path
+    start_daemon: StartDaemon, disks: Disks, flags: list[str], tmp_path: Path
 ) -> None:
     throttled_us = 0
 
@@ -73,7 +72,7 @@ def test_what_aws_counts_is_published_recorded_and_replayed(
 
 
 def test_the_helper_is_a_process_that_cleans_up(
-    start_daemon: Callable[..., Daemon], disks: Disks, flags: list[str], tmp_path: Path
+    start_daemon: StartDaemon, disks: Disks, flags: list[str], tmp_path: Path
 ) -> None:
     """Its device is a file, of which no ioctl can read a page: that is a failure with a reason."""
     disks.add("nvme1", b"")

@@ -1,59 +1,23 @@
-"""`disksla explain` beside a real daemon, and without one."""
+"""`disksla explain` and `disksla doctor` beside a real daemon, and without one."""
 
 import json
 import os
 import pty
 import re
-import socket
 import subprocess
-from collections.abc import Callable
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, run
+from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, StartDaemon, run
 from support.fake_host import FakeMachine
 from support.waiting import eventually
-
-StartDaemon = Callable[..., Daemon]
 
 
 def words(text: str) -> str:
     return " ".join(text.split())
-
-
-def test_daemon_is_asked_for_the_last_minutes(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon()
-    if not daemon.devices():
-        pytest.skip("NOT TESTED: this machine has no disk that is monitored")
-    device = min(daemon.devices())
-
-    def assessed_s() -> float:
-        disks = json.loads(daemon.get("/api/v1/disks")[1])["disks"]
-        found = next(disk for disk in disks if disk["device"] == device)
-        return float(sum(found["verdict_seconds"].values()))
-
-    assert eventually(lambda: assessed_s() > 2, PATIENCE_S)
-    explained = run("explain", device, f"--url=http://{daemon.address}")
-    assert "Nothing was measured" not in explained.stdout
-    sampled = words(run("explain", device, "--for=1500ms").stdout)
-    assert re.search(r"of the last [01]\.", sampled)
-    assert not re.search(r"of the last [01]\.", words(explained.stdout))
-
-
-def test_without_a_daemon_the_disk_is_sampled() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"http://127.0.0.1:{server.getsockname()[1]}"
-    discovered = json.loads(run("disks", "--json").stdout)
-    device = next((disk["device"] for disk in discovered if disk["terms"]), None)
-    if device is None:
-        pytest.skip("NOT TESTED: this machine has no disk that is monitored")
-    explained = words(run("explain", device, "--for=5s").stdout)
-    assert " of the last 4." in explained or " of the last 5 s" in explained
-    refused = run("explain", device, f"--url={url}", status=2)
-    assert f"cannot ask the daemon: {url}: Connection refused; see that it runs" in refused.stderr
-    assert refused.stdout == ""
 
 
 @pytest.mark.nightly
@@ -104,3 +68,45 @@ def test_daemon_of_another_machine_that_does_not_answer_is_an_error() -> None:
     refused = run("explain", "vda", "--url=http://192.0.2.1:10056", status=2)
     assert "disksla: cannot ask the daemon: http://192.0.2.1:10056: " in refused.stderr
     assert refused.stdout == ""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> FakeMachine:
+    machine = FakeMachine(tmp_path)
+    machine.state.mkdir()
+    return machine
+
+
+def examine(daemon: Daemon, *options: str, status: int) -> dict[tuple[str, str | None], str]:
+    """Return the statuses, by check and subject."""
+    url = f"--url=http://{daemon.address}"
+    document = json.loads(run("doctor", "--json", url, *options, status=status).stdout)
+    return {(each["check"], each["subject"]): each["status"] for each in document["checks"]}
+
+
+def test_daemon_that_works(start_daemon: StartDaemon, machine: FakeMachine) -> None:
+    daemon = start_daemon(*machine.options)
+    first = examine(daemon, *machine.options, status=0)
+    assert first["daemon.running", None] == "ok"
+    assert first["daemon.version", None] == "ok"
+    assert first["daemon.configuration", None] == "ok"
+    assert first["daemon.parts", None] == "ok"
+    assert first["daemon.scraped", None] == "note"
+    daemon.get("/metrics")
+    assert examine(daemon, *machine.options, status=0)["daemon.scraped", None] == "ok"
+    printed = run("doctor", f"--url=http://{daemon.address}", *machine.options).stdout
+    assert printed.splitlines()[-1].endswith("0 wrong")
+
+
+def test_configuration_that_the_daemon_does_not_have(
+    start_daemon: StartDaemon, machine: FakeMachine
+) -> None:
+    daemon = start_daemon(*machine.options)
+    os.utime(machine.config, (time.time() + 1, time.time() + 1))
+    found = examine(daemon, *machine.options, status=0)
+    assert found["daemon.configuration", None] == "note"
+    machine.config.write_text("nonsense: 1\n")
+    assert daemon.request("POST", "/-/reload")[0] == 500
+    found = examine(daemon, *machine.options, status=1)
+    assert found["daemon.configuration", None] == "wrong"
+    assert found["configuration.file", None] == "wrong"

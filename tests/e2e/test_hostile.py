@@ -3,7 +3,6 @@
 import html
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from disksla.base.units import GIB
 from disksla.kernel.disks.udev_database import LONGEST_NAME
-from support.daemon_process import Daemon, run
+from support.daemon_process import StartDaemon, run
 from support.sysfs_tree import add_device
 
 SERIAL = 'ev\x1b]0;owned\x07il\n# HELP x "},device="vda\\'
@@ -65,7 +64,7 @@ def test_error_messages_escape_control_characters(options: tuple[str, ...]) -> N
 
 
 def test_daemon_escapes_labels_pages_and_log(
-    options: tuple[str, ...], tmp_path: Path, start_daemon: Callable[..., Daemon]
+    options: tuple[str, ...], tmp_path: Path, start_daemon: StartDaemon
 ) -> None:
     (tmp_path / "config.yml").write_text(f"state: {{directory: {tmp_path}}}\n")
     daemon = start_daemon(*options, f"--config.file={tmp_path}/config.yml", "--log.format=json")

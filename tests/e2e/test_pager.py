@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import pytest
 from lab.disk import made
 from lab.scenario import read_scenario
 from support.alerting import alertmanager_config, prometheus_config
-from support.daemon_process import Daemon
+from support.daemon_process import Daemon, StartDaemon
 from support.monitoring_stack import (
     Pager,
     Prometheus,
@@ -29,8 +29,6 @@ from support.monitoring_stack import (
     prometheus,
 )
 from support.waiting import eventually
-
-StartDaemon = Callable[..., Daemon]
 
 pytestmark = [
     pytest.mark.alone,

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from support import waiting
-from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
+from support.daemon_process import PATIENCE_S, Daemon, StartDaemon
 from support.loop_device import attach, needs_loop
-
-StartDaemon = Callable[..., Daemon]
+from support.sysfs_tree import host_of_files
 
 READS, READ_BYTES = 2003, 4096
 WRITES, WRITTEN_BYTES = 997, 16384
@@ -100,19 +99,6 @@ def test_added_and_removed_disks_are_noticed(
     assert daemon.samples(reason="replaced")["disksla_gaps_total"] > 0
 
 
-def test_status_of_each_path(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon()
-    assert daemon.get("/-/healthy")[0] == 200
-    assert daemon.get("/-/ready")[0] == 200
-    assert daemon.get("/metrics")[0] == 200
-    assert daemon.get("/metrics/")[0] == 404
-    assert daemon.get("/anything")[0] == 404
-    assert daemon.get("/-/reload")[0] == 405
-    status, page = daemon.get("/")
-    assert status == 200
-    assert "/metrics" in page
-
-
 def reload_metrics(daemon: Daemon) -> tuple[float, float]:
     samples = daemon.samples()
     return (
@@ -143,58 +129,12 @@ def test_invalid_file_keeps_old_configuration_on_reload(
     assert sum("unknown key" in line for line in daemon.log()) == 1
 
 
-def test_sighup_reloads_and_sigterm_stops(start_daemon: StartDaemon, tmp_path: Path) -> None:
-    config = tmp_path / "config.yml"
-    config.write_text("")
-    daemon = start_daemon("--config.file", str(config))
-    _, accepted_s = reload_metrics(daemon)
-    daemon.process.send_signal(signal.SIGHUP)
-    assert eventually(lambda: reload_metrics(daemon)[1] > accepted_s)
-    assert daemon.end() == 0
-
-
-def test_invalid_configuration_prevents_the_start(tmp_path: Path) -> None:
-    config = tmp_path / "config.yml"
-    config.write_text("sampling: {interval: 100}\n")
-    ended = subprocess.run(
-        [str(DISKSLA), "serve", "--config.file", config],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 2
-    assert f"{config}:1: sampling.interval: '100' has no unit" in ended.stderr
-    assert ended.stdout == ""
-
-
-def test_address_in_use_is_named(start_daemon: StartDaemon) -> None:
-    daemon = start_daemon()
-    ended = subprocess.run(
-        [str(DISKSLA), "serve", "--web.listen-address", daemon.address],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 2
-    assert daemon.address in ended.stderr
-
-
 def test_malformed_diskstats_is_counted_and_logged_once(
     start_daemon: StartDaemon, tmp_path: Path
 ) -> None:
-    proc = tmp_path / "proc"
-    (proc / "self").mkdir(parents=True)
-    (proc / "1").mkdir()
-    (proc / "1" / "mountinfo").write_text("")
-    sysfs = tmp_path / "sys"
-    disk = sysfs / "class" / "block" / "vdx"
-    disk.mkdir(parents=True)
-    for name, text in (("dev", "254:0"), ("size", "2048"), ("inflight", "0 0")):
-        (disk / name).write_text(f"{text}\n")
-    good = " 254 0 vdx 1 0 8 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
-    diskstats = proc / "diskstats"
-    diskstats.write_text(good)
-    daemon = start_daemon("--path.procfs", str(proc), "--path.sysfs", str(sysfs))
+    daemon = start_daemon(*host_of_files(tmp_path, "vdx 254:0 1MiB"))
+    diskstats = tmp_path / "proc" / "diskstats"
+    good = diskstats.read_text()
     assert eventually(lambda: daemon.devices() == {"vdx"})
 
     def healthy() -> bool:
@@ -221,27 +161,3 @@ def test_daemon_runs_on_a_read_only_file_system(start_daemon: StartDaemon) -> No
     daemon = start_daemon(before=("unshare", "-m", "sh", "-c", script))
     assert daemon.devices()
     assert daemon.end() == 0
-
-
-def test_recording_can_be_replayed(loop_device: str, tmp_path: Path) -> None:
-    config = config_for(loop_device, tmp_path)
-    disksla = str(DISKSLA)
-    recording = tmp_path / "ticks.jsonl.gz"
-    subprocess.run(
-        [disksla, "record", recording, "--for", "500ms", "--config.file", config],
-        check=True,
-        capture_output=True,
-    )
-    replayed = subprocess.run(
-        [disksla, "replay", recording, "--config.file", config],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert loop_device in replayed.stdout
-    assert "gaps: none" in replayed.stdout
-    second = subprocess.run(
-        [disksla, "record", recording], check=False, capture_output=True, text=True
-    )
-    assert second.returncode == 2
-    assert "already exists" in second.stderr

@@ -5,7 +5,7 @@ import json
 import logging
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,10 @@ from disksla.measure.verification.store import save_report
 from disksla.serve.daemon import Daemon as DaemonInProcess
 from disksla.serve.daemon import WebOptions
 from disksla.serve.http_server.listen import ListenAddress
-from support.daemon_process import PATIENCE_S, Daemon
+from support.daemon_process import PATIENCE_S, Daemon, StartDaemon
 from support.fake_host import CAPACITY, CONFIG, FakeMachine
 from support.reports import RESULTS, a_report
 from support.waiting import eventually
-
-StartDaemon = Callable[..., Daemon]
 
 BURST_READS = 28_000
 """More than nine tenths of the credits."""
@@ -98,30 +96,36 @@ def test_next_daemon_starts_with_the_saved_credits(
     assert upper < CAPACITY
 
 
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (lambda text: text.replace(b"vol-1", b"vol-2"), "checksum"),
-        (lambda text: text[:-20], "not a saved state"),
-        (lambda text: text[:0], "not a saved state"),
-    ],
-    ids=["changed", "truncated", "empty"],
-)
-def test_damaged_file_is_renamed_and_the_daemon_runs(
-    start_daemon: StartDaemon,
-    machine: FakeMachine,
-    saved_state: Path,
-    damage: Callable[[bytes], bytes],
-    reason: str,
+def log_of_a_hung_disk(daemon: Daemon, machine: FakeMachine) -> str:
+    assert eventually(lambda: first_bounds(daemon)[0] > 0, PATIENCE_S)
+    machine.has_read(1, in_flight=1)
+    name = "disksla_verdict_seconds_total"
+    assert eventually(lambda: daemon.samples(verdict="stalled").get(name, 0) > 2, PATIENCE_S)
+    assert "The disk: hung" in daemon.get("/disk?name=vdx")[1].partition("What happened")[2]
+    assert daemon.end() == 0
+    return "\n".join(daemon.log())
+
+
+def test_a_problem_that_goes_on_over_a_restart_is_logged_once(
+    start_daemon: StartDaemon, machine: FakeMachine
 ) -> None:
-    damaged = damage(saved_state.read_bytes())
+    machine.state.mkdir()
+    logs = [log_of_a_hung_disk(start_daemon(*machine.options), machine) for _ in range(2)]
+    began = 'msg="disk problem began" device=vdx cause=stalled'
+    assert [log.count(began) for log in logs] == [1, 0]
+
+
+def test_damaged_file_is_renamed_and_the_daemon_runs(
+    start_daemon: StartDaemon, machine: FakeMachine, saved_state: Path
+) -> None:
+    damaged = saved_state.read_bytes().replace(b"vol-1", b"vol-2")
     saved_state.write_bytes(damaged)
     daemon = start_daemon(*machine.options)
     assert first_bounds(daemon)[1] == CAPACITY
     [renamed] = saved_state.parent.glob("state.json.damaged-*")
     assert renamed.read_bytes() == damaged
     [line] = [line for line in daemon.log() if str(saved_state) in line]
-    assert reason in line
+    assert "checksum" in line
     assert renamed.name in line
     samples = daemon.samples(collector="state") | daemon.samples(source="state")
     assert samples["disksla_collector_success"] == 0

@@ -1,12 +1,11 @@
 """The daemon with terms files: changes without a reload, bad files, what is published."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.daemon_process import PATIENCE_S, Daemon, run
-from support.sysfs_tree import add_device
+from support.daemon_process import PATIENCE_S, StartDaemon, run
+from support.sysfs_tree import host_of_files
 from support.waiting import eventually
 
 DETECTED = """
@@ -20,18 +19,15 @@ DETECTED = """
 @pytest.fixture
 def flags(tmp_path: Path) -> list[str]:
     """Return the flags for a machine with one disk and an empty configuration."""
-    add_device(tmp_path / "sys", "block/vda", "254:0", 2**30)
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc" / "diskstats").write_text(f"   254       0 vda{' 0' * 17}\n")
+    options = host_of_files(tmp_path, "vda 254:0 1GiB")
     (tmp_path / "disksla.yml").write_text(f"state: {{directory: {tmp_path / 'state'}}}\n")
     (tmp_path / "terms.d").mkdir()
     (tmp_path / "state-detect").mkdir(parents=True)
-    paths = {"config.file": "disksla.yml", "path.procfs": "proc", "path.sysfs": "sys"}
-    return [f"--{option}={tmp_path / name}" for option, name in paths.items()]
+    return [*options, f"--config.file={tmp_path / 'disksla.yml'}"]
 
 
 def test_terms_of_the_provider_apply_and_change_without_a_reload(
-    start_daemon: Callable[..., Daemon], flags: list[str], tmp_path: Path
+    start_daemon: StartDaemon, flags: list[str], tmp_path: Path
 ) -> None:
     detected = tmp_path / "state-detect" / "detected.json"
     detected.write_text(DETECTED % 4000)
@@ -87,7 +83,7 @@ def test_terms_of_the_provider_apply_and_change_without_a_reload(
 
 
 def test_what_is_not_known_is_named(
-    start_daemon: Callable[..., Daemon], flags: list[str], tmp_path: Path
+    start_daemon: StartDaemon, flags: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "state-detect" / "cloud.json").write_text(
         (DETECTED % 4000).replace("gp3", "gp9").replace("m6i", "x99")

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +16,10 @@ import pytest
 from faults.lxcfs import needs_fuse
 from lab.disk import made
 from lab.scenario import read_scenario
-from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, run
+from support.daemon_process import DISKSLA, PATIENCE_S, StartDaemon, run
 from support.loop_device import needs_loop, used
 from support.terminal import TerminalProgram, on_terminal
 from support.waiting import eventually
-
-StartDaemon = Callable[..., Daemon]
 
 NO_DAEMON = "--path.procfs=/proc/../proc"
 """The daemon is not asked about another directory of procfs."""

@@ -1,10 +1,16 @@
-"""Web configuration files, compared with promtool."""
+"""Web configuration files and the page of metrics, compared with promtool."""
 
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from prometheus_client import ProcessCollector
+
+from disksla.serve.metrics.collector import SnapshotCollector, make_registry
+from disksla.serve.metrics.render import render_metrics
+from disksla.state.pipeline.snapshot import Snapshot
+from support.snapshots import ABOUT, BURST_LIMITS, disk_view, unknown_disk_view, view
 
 FILES = Path(__file__).parent.parent / "serve" / "http_server" / "configurations"
 
@@ -55,3 +61,20 @@ def test_promtool_agrees(source: Path, directory: Path) -> None:
 def test_differences_to_promtool_name_existing_files() -> None:
     stems = {path.stem for path in FILES.glob("*.yml")}
     assert {*NEWER_THAN_PROMTOOL, *STRICTER_THAN_PROMTOOL} <= stems
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="NOT TESTED: promtool is missing")
+@pytest.mark.parametrize(
+    "shown", [view(), view(disk_view(limits=BURST_LIMITS), unknown_disk_view())]
+)
+def test_promtool_finds_no_problem(shown: Snapshot) -> None:
+    registry = make_registry(SnapshotCollector(lambda: shown, lambda: ABOUT))
+    ProcessCollector(registry=registry)
+    check = subprocess.run(
+        ["promtool", "check", "metrics"],
+        input=render_metrics(registry).body.decode(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (check.returncode, check.stdout, check.stderr) == (0, "", "")

@@ -253,6 +253,10 @@ NEAR = Case(
     },
     also_good={
         "throttled": {**loaded(above=60), **throttled_by(iops=30)},
+        "throttled since a few minutes": {
+            **loaded(above=60),
+            of_disk("throttled_seconds_total", limit="iops"): NewCounter(7, 60),
+        },
         "of the baseline": {**loaded(above=60), **credits_left(math.inf, 8000, 8000)},
     },
 )

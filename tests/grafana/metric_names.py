@@ -12,6 +12,8 @@ from render import OUT
 from support.real_page import labels_by_name, matching
 
 RULE_FILES = ("prometheus_rules.yaml", "prometheus_alerts.yaml")
+NODE_EXPORTER_RULES = "node_exporter_rules.yaml"
+"""Of hosts without a daemon, so that no page of metrics has what they read."""
 
 
 def is_published(series: str, profile: Profile) -> bool:
@@ -37,6 +39,11 @@ def groups(file: str) -> list[dict[str, Any]]:
 def rules() -> list[dict[str, Any]]:
     """Return all recording and alerting rules."""
     return [rule for file in RULE_FILES for group in groups(file) for rule in group["rules"]]
+
+
+def node_exporter_rules() -> list[dict[str, Any]]:
+    """Return the rules of hosts without a daemon."""
+    return [rule for group in groups(NODE_EXPORTER_RULES) for rule in group["rules"]]
 
 
 def recorded() -> set[str]:

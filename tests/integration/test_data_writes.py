@@ -9,9 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
 from disksla.base.operating_system.machine import Roots
@@ -22,16 +20,12 @@ from disksla.kernel.performance_events.protocol import EventsRequest
 from disksla.kernel.performance_events.source import Numbers
 from disksla.kernel.procfs import Counters, parse_line, to_counters
 from disksla.kernel.procfs.files import DiskstatsFile
-from disksla.state.pipeline.tick import decode_tick
-from lab.experiment import without_exact_counts
 from support.daemon_process import DISKSLA
 from support.loop_device import attached, needs_loop
 from support.opened_events import counting, read_once_open
 from support.tracefs import sysfs_with_tracefs, traced
-from support.waiting import eventually
 
 WRITES = 200
-PATIENCE_S = 20.0
 SETTLE_S = 0.2
 """A request is counted in the context of an interrupt, maybe shortly after a program goes on."""
 DISK_BYTES = 320 * 2**20
@@ -286,40 +280,6 @@ def test_format_of_the_tracepoint_as_a_credential(roots: Roots, disk: str, tmp_p
     for _, opened in prepared.open():
         assert EventGroup(opened).read() == (0,)
         close_all(opened)
-
-
-def test_recording_with_exact_counts_and_without(roots: Roots, disk: str, tmp_path: Path) -> None:
-    """What a window has in doubt without exact counts, it has not with them."""
-    config, recording = tmp_path / "config.yml", tmp_path / "ticks.jsonl"
-    config.write_text(f"discovery: {{include: ['^{disk}$']}}\n")
-    command = [str(DISKSLA), "record", str(recording), "--config.file", str(config)]
-    options = ["--path.sysfs", str(roots.sysfs), "--for", "3s"]
-    written = 0
-    with subprocess.Popen([*command, *options]) as process:
-        assert eventually(lambda: recording.exists() and recording.stat().st_size > 0, PATIENCE_S)
-        while process.poll() is None:
-            writes_with_fdatasync(disk, 20)
-            written += 20
-            time.sleep(0.01)
-    ticks = [decode_tick(line, 2) for line in recording.read_bytes().splitlines()[1:]]
-    counts = [tick.data_writes[disk] for tick in ticks if disk in tick.data_writes]
-    assert 0 < counts[-1][1] - counts[0][1] <= written
-
-    without = tmp_path / "without.jsonl"
-    without.write_bytes(without_exact_counts(recording.read_bytes()))
-    windows = zip(records(recording, config), records(without, config), strict=True)
-    exact = [(with_counts, range_) for with_counts, range_ in windows if with_counts["is_exact"]]
-    busy = [(each, range_) for each, range_ in exact if range_["flushes"]]
-    assert busy
-    assert sum(each["writes"] for each, _ in busy) < sum(each["writes"] for _, each in busy)
-    assert not any(range_["is_exact"] for _, range_ in exact)
-    assert all(each["written_bytes"] == range_["written_bytes"] for each, range_ in exact)
-
-
-def records(recording: Path, config: Path) -> list[dict[str, Any]]:
-    command = [str(DISKSLA), "replay", str(recording), "--json", "--config.file", str(config)]
-    replayed = subprocess.run(command, check=True, capture_output=True)
-    return [msgspec.json.decode(line) for line in replayed.stdout.splitlines()]
 
 
 def explained(roots: Roots, disk: str, tmp_path: Path, *before: str) -> str:

@@ -65,14 +65,6 @@ def test_real_fio_follows_the_job(disk: Path, pattern: Pattern) -> None:
 
 
 @needs_fio
-def test_real_read_changes_nothing(disk: Path) -> None:
-    before = disk.read_bytes()
-    result = find_fio().run(job(disk, queue_depth=8), limit_s=30)
-    assert result.read.requests > 0
-    assert disk.read_bytes() == before
-
-
-@needs_fio
 def test_real_sequential_workers_divide_the_region(disk: Path) -> None:
     """Each worker writes its own half, and nothing outside the region."""
     region = {"offset_bytes": MIB, "span_bytes": 2 * MIB}

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +10,6 @@ from pathlib import Path
 import pytest
 
 from disksla.base.operating_system.state_file import measurement_lock
-from disksla.base.units import KIB
-from disksla.measure.benchmark.identify import identify
-from disksla.measure.benchmark.identify_evidence import Evidence, RequestStats
 from lab.disk import made
 from lab.scenario import read_scenario
 from support.daemon_process import own_state, run
@@ -52,12 +48,6 @@ def test_loop_device_of_cached_pages_is_memory(loop_device: str, tmp_path: Path)
     assert "at most 1.25 GiB; nothing is written." in ended.stderr
 
 
-def test_runtime_is_bounded(loop_device: str) -> None:
-    assert "expected a duration from 100ms to 10s, such as 3s" in (
-        run("sweep", "--identify", loop_device, "--runtime=1h", status=2).stderr
-    )
-
-
 SCENARIO = """
 caption: a disk to identify
 disks:
@@ -91,35 +81,10 @@ def test_limiter_hides_the_medium(tmp_path: Path) -> None:
     assert (shown["medium"], shown["limited"]) == ("unknown", True)
 
 
-def ioping(device: str, *options: str) -> RequestStats:
-    """Measure with ioping -R; its raw numbers are in nanoseconds."""
-    command = ["ioping", "-R", "-D", "-w", "1", "-B", "-q", *options, f"/dev/{device}"]
-    line = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    count, _, iops, _, minimum, mean, _, deviation, *_ = map(float, line.split())
-    size = 256 * KIB if "-L" in options else 4 * KIB
-    return RequestStats(
-        request_bytes=size,
-        iops=iops,
-        mean_s=mean / 1e9,
-        requests=int(count),
-        min_s=minimum / 1e9,
-        deviation_s=deviation / 1e9,
-    )
-
-
 @needs_fuse
-@pytest.mark.skipif(shutil.which("ioping") is None, reason="NOT TESTED: ioping is missing")
-def test_result_agrees_with_ioping(tmp_path: Path) -> None:
-    """Both measure one after the other."""
+def test_disk_behind_a_network(tmp_path: Path) -> None:
     with disk_of_the_lab(REMOTE, tmp_path) as device:
         options = (own_state(tmp_path), "--runtime=1s", "--json", "--force")
-        ours = json.loads(run("sweep", "--identify", device, *options).stdout)
-        theirs = Evidence(random=ioping(device), streamed=ioping(device, "-L"))
-    assert ours["medium"] == identify(theirs).medium == "network"
-    for name in ("random", "streamed"):
-        assert is_of_one_order(ours["evidence"][name], getattr(theirs, name))
-
-
-def is_of_one_order(mine: dict[str, float], other: RequestStats) -> bool:
-    pairs = ((mine["iops"], other.iops), (mine["mean_seconds"], other.mean_s))
-    return all(theirs / 5 < ours < theirs * 5 for ours, theirs in pairs)
+        shown = json.loads(run("sweep", "--identify", device, *options).stdout)
+    assert shown["medium"] == "network"
+    assert 0.0008 < shown["evidence"]["random"]["mean_seconds"] < 0.004

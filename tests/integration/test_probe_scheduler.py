@@ -164,28 +164,6 @@ def test_hanging_fio_is_ended_by_stop(bench: Bench) -> None:
 
 
 @needs_loop
-@pytest.mark.parametrize("version", [None, "fio-2.99"])
-def test_probes_start_when_a_usable_fio_is_installed(
-    bench: Bench, version: str | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, logger="disksla.probe")
-    if version is not None:
-        fake_fio(bench.bin_dir, ANSWERS, version=version)
-    for _ in range(2):
-        bench.probes.configure(bench.settings(FREQUENT))
-    problem = bench.problem() or ""
-    assert "expected fio 3.1 or newer" in problem
-    assert bench.probes.errors == 2
-    [event] = events(caplog)
-    assert event.message == "probes disabled until the next reload"
-    assert str(event.fields["err"]) == problem
-    fake_fio(bench.bin_dir, ANSWERS)
-    bench.probes.configure(bench.settings(FREQUENT))
-    assert bench.problem() is None
-    assert eventually(lambda: bench.totals.runs >= 1, WITHIN_S)
-
-
-@needs_loop
 def test_probes_are_skipped_during_a_measurement(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -220,15 +198,6 @@ def test_bad_output_is_a_failure_with_its_reason(
     assert (event.level, event.message) == ("warning", "probe failed")
     assert event.fields["device"] == bench.device
     assert event.fields["reason"] == "bad_output"
-
-
-@needs_loop
-def test_disk_that_is_not_sampled_is_skipped(bench: Bench) -> None:
-    fake_fio(bench.bin_dir, ANSWERS)
-    bench.sampler.stop()
-    bench.probes.configure(bench.settings(FREQUENT))
-    assert eventually(lambda: bool(bench.posted), WITHIN_S)
-    assert bench.posted[0].skipped == "not_sampled"
 
 
 @needs_loop

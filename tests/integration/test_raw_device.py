@@ -23,10 +23,8 @@ from disksla.commands.judge import check_report_files
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.inventory import read_disks
 from disksla.measure.fio.device_users import device_users
-from disksla.measure.fio.job import FioJob
 from disksla.measure.fio.raw_device import RawDevice, RawDeviceError, exclusive_device
 from disksla.measure.fio.raw_device_rules import writable_region
-from disksla.measure.fio.runner import find_fio
 from support.loop_device import add_partition, attached, attached_and_closed, needs_loop
 from support.sysfs_tree import add_device
 from support.visible_processes import seeing_all, visible_processes
@@ -145,44 +143,6 @@ def test_disk_is_reserved_in_the_block(device: str, tmp_path: Path) -> None:
     assert reasons(device) == ""
 
 
-def test_disk_tested_in_its_region_is_not_empty_until_it_is_erased(device: str) -> None:
-    needs("fio")
-    offset_bytes, span_bytes = writable_region(SIZE)
-    with reserved(disk_of(device)):
-        job = FioJob(
-            name="x",
-            target=f"/dev/{device}",
-            pattern="write",
-            request_bytes=MIB,
-            runtime_s=1,
-            offset_bytes=offset_bytes,
-            span_bytes=span_bytes,
-        )
-        assert find_fio().run(job, limit_s=30).write.bytes >= span_bytes
-    content = Path(f"/dev/{device}").read_bytes()
-    assert not any(content[:offset_bytes] + content[-offset_bytes:])
-    assert any(content[offset_bytes : offset_bytes + 4096])
-    assert any(content[-offset_bytes - 4096 : -offset_bytes])
-    assert "it contains data at byte" in reasons(device)
-    Path(f"/dev/{device}").write_bytes(bytes(SIZE))
-    assert reasons(device) == ""
-
-
-def test_data_in_the_middle_of_a_sparse_disk_is_a_reason(tmp_path: Path) -> None:
-    """It is found by the stride: 65 MB of 16 GiB are longer than it."""
-    image = tmp_path / "sparse"
-    data_at, data_bytes = 7 * 2**30 + 12345, 65_000_000
-    with image.open("wb") as file:
-        file.truncate(16 * 2**30)
-        file.seek(data_at)
-        file.write(b"r" * data_bytes)
-    with attached(image) as device:
-        [reason] = reasons_of(disk_of(device))
-    found = re.search(r"it contains data at byte (\d+); if none of its data is needed", reason)
-    assert found is not None
-    assert data_at <= int(found[1]) < data_at + data_bytes
-
-
 @pytest.mark.parametrize(
     "command",
     [("mkfs.ext4", "-q"), ("mkfs.ext4", "-q", "-b1024"), ("mkfs.btrfs", "-q"), ("mkfs.xfs", "-q")],
@@ -209,18 +169,6 @@ def test_empty_file_system_is_found_after_its_ends_were_erased(
             reserved(disk, chance=NoChance()),
         ):
             pass
-
-
-def test_disk_of_one_pattern_is_empty(image: Path) -> None:
-    """An SSD that was discarded, or a thin volume, may return ones."""
-    image.write_bytes(b"\xff" * SIZE)
-    with attached(image) as device:
-        assert reasons(device) == ""
-    with image.open("r+b") as file:
-        file.seek(3 * MIB)
-        file.write(b"\0")
-    with attached(image) as device:
-        assert "it contains data at byte 0;" in reasons(device)
 
 
 def test_disk_that_cannot_be_read_is_refused(image: Path) -> None:
@@ -344,14 +292,6 @@ def test_unknown_content_counts_as_content(image: Path, offset: int) -> None:
         assert f"it contains data at byte {offset};" in reasons(device)
 
 
-@pytest.mark.in_check
-def test_mount_is_a_reason(device: str, tmp_path: Path) -> None:
-    needs("mkfs.ext4")
-    run("mkfs.ext4", "-q", f"/dev/{device}")
-    with mounted(device, tmp_path / "mounted"):
-        assert f"it is mounted ({tmp_path / 'mounted'})" in reasons(device)
-
-
 def test_mount_in_another_namespace_is_a_reason(device: str, tmp_path: Path) -> None:
     needs("mkfs.ext4", "unshare")
     run("mkfs.ext4", "-q", f"/dev/{device}")
@@ -373,28 +313,6 @@ def test_partitions_are_a_reason(device: str) -> None:
     add_partition(device, MIB, 4 * MIB)
     assert f"it has partitions ({device}p1)" in reasons(device)
     assert "expected a whole disk" in reasons(f"{device}p1")
-
-
-def test_loop_device_on_it_is_a_reason(device: str) -> None:
-    with attached(Path(f"/dev/{device}")) as upper:
-        assert f"loop devices use it ({upper})" in reasons(device)
-
-
-def test_mapped_device_on_it_is_a_reason(device: str) -> None:
-    needs("dmsetup")
-    name = f"disksla-test-{os.getpid()}"
-    table = f"0 {SIZE // 512} linear /dev/{device} 0"
-    made = subprocess.run(
-        ["dmsetup", "create", name, "--noudevsync", "--table", table],
-        capture_output=True,
-        check=False,
-    )
-    if made.returncode:
-        pytest.skip("NOT TESTED: this kernel has no device-mapper")
-    try:
-        assert "other devices are stacked on it" in reasons(device)
-    finally:
-        run("dmsetup", "remove", "--noudevsync", name)
 
 
 def test_swap_is_a_reason(device: str) -> None:
@@ -538,11 +456,6 @@ def test_read_only_disk_is_a_reason(device: str) -> None:
         assert "it is read-only" in reasons(device)
     finally:
         run("blockdev", "--setrw", f"/dev/{device}")
-
-
-def test_another_disk_of_that_name_is_a_reason(device: str) -> None:
-    before = msgspec.structs.replace(disk_of(device), diskseq=10**9)
-    assert reasons_of(before) == (f"{device} is now the name of another disk",)
 
 
 @pytest.mark.in_check

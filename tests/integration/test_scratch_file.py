@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from disksla.measure.fio.job import FioJob
-from disksla.measure.fio.runner import find_fio
 from disksla.measure.fio.scratch_file import SCRATCH_DIRECTORY, remove_leftovers, scratch_file
 from disksla.measure.fio.scratch_file_rules import ScratchFileError
 from support.file_system import mounted_ext4
@@ -26,7 +23,6 @@ LEFTOVER = "disksla-probe-123-0123456789abcdef.tmp"
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="NOT TESTED: mounts and other users need root"
 )
-needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
 
 
 @contextmanager
@@ -133,27 +129,6 @@ def test_failed_removal_is_logged(directory: Path, caplog: pytest.LogCaptureFixt
     [event] = events(caplog)
     assert event.message == "cannot remove scratch file"
     assert event.fields == {"file": named.name, "err": "No such file or directory"}
-
-
-@pytest.mark.in_check
-@needs_fio
-@pytest.mark.parametrize("pattern", ["randread", "randwrite"])
-def test_fio_uses_the_file(directory: Path, pattern: str) -> None:
-    with scratch_file(directory, MIB) as file:
-        [named] = (directory / SCRATCH_DIRECTORY).iterdir()
-        before = named.read_bytes()
-        job = FioJob(
-            name="x",
-            target=str(file),
-            pattern=pattern,  # type: ignore[arg-type]
-            request_bytes=4096,
-            runtime_s=0.5,
-            rate_iops=100,
-        )
-        result = find_fio().run(job, limit_s=30)
-        assert result.read.requests + result.write.requests > 10
-        assert (named.read_bytes() == before) == (pattern == "randread")
-        assert named.stat().st_size == MIB
 
 
 def test_replaced_directory_is_not_followed(directory: Path, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from disksla.measure.benchmark.sweep_journal import SweepJournal
 from disksla.measure.benchmark.sweep_journal_file import load_journal
 from support.daemon_process import DISKSLA, PATIENCE_S, own_state, run
 from support.file_system import mounted_ext4
-from support.loop_device import attached, used
 from support.waiting import eventually
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
@@ -75,28 +74,6 @@ def test_interrupted_sweep_is_resumed(loop_device: str, tmp_path: Path) -> None:
     assert "8 of 8 cells" in page.read_text()
 
 
-def test_journal_of_another_disk_is_refused(loop_device: str, tmp_path: Path) -> None:
-    journal = tmp_path / "journal"
-    own = own_state(tmp_path)
-    options = (own, "--runtime=100ms", "--sizes=4KiB", "--workers=1", "--force")
-    run("sweep", loop_device, f"--output={journal}", *options)
-    other = tmp_path / "other"
-    with other.open("wb") as file:
-        file.truncate(32 * MIB)
-    with attached(other) as device:
-        ended = run("sweep", device, f"--resume={journal}", own, status=2)
-    assert f"cannot resume from {journal}: it belongs to another disk" in ended.stderr
-
-
-def test_existing_journal_is_not_overwritten(loop_device: str, tmp_path: Path) -> None:
-    journal = tmp_path / "journal"
-    journal.write_text("mine\n")
-    options = (f"--output={journal}", own_state(tmp_path), *SMALL)
-    ended = run("sweep", loop_device, *options, status=2)
-    assert "already exists; resume it with --resume" in ended.stderr
-    assert journal.read_text() == "mine\n"
-
-
 @pytest.mark.usefixtures("loop_device")
 def test_scratch_file_is_removed(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
@@ -121,11 +98,3 @@ def test_scratch_file_is_removed(tmp_path: Path) -> None:
     lines = ended.stdout.splitlines()
     assert all(len(line) <= 80 for line in lines)
     assert sum(", 0% read" in line for line in lines) == 4
-
-
-def test_busy_disk_is_refused(loop_device: str, tmp_path: Path) -> None:
-    journal = tmp_path / "journal"
-    with used(loop_device, tmp_path):
-        ended = run("sweep", loop_device, f"--output={journal}", own_state(tmp_path), status=2)
-    assert f"cannot measure {loop_device}: other programs use it" in ended.stderr
-    assert not journal.exists()

@@ -47,6 +47,7 @@ def render(helm: str, *options: str | Path, release: str = "disksla") -> str:
         CHART,
         "--kube-version",
         VERSIONS[-1],
+        *(() if "--values" in options else ("--set=image.repository=example.org/disksla",)),
         *options,
     ]
     run = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -128,6 +129,8 @@ def test_schemas_of_kubernetes(
         "detect.kubernetes.cinder=x; reboot",
         "detect.cloud.provider=other",
         "image.digest=latest",
+        "web.secret=x",
+        "networkPolicy.from=all",
         "terms.a/b=1",
         "rback.create=false",
         "cluster.name=x",
@@ -179,16 +182,38 @@ def test_the_daemon_is_root_only_to_read_what_nfs_mounts_do(helm: str) -> None:
     assert security["capabilities"] == {"drop": ["ALL"]}
     below = {mount["name"] for mount in after["volumeMounts"] if mount.get("recursiveReadOnly")}
     assert below == {"proc", "sys-cgroup"}, "binfmt_misc is below, and hierarchies of cgroup v1"
-    command = [
-        helm,
-        "template",
-        "x",
-        str(CHART),
-        "--kube-version=1.29.0",
-        "--set=nfs.enabled=true",
-    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("image.tag=a", "image.repository is not set: no public registry has an image"),
+        ("image.repository=x,nfs.enabled=true", "nfs.enabled needs Kubernetes 1.30"),
+        ("image.repository=x,networkPolicy.enabled=true", "networkPolicy.from is empty"),
+        (
+            "image.repository=x,networkPolicy.enabled=true,hostNetwork=true",
+            "networkPolicy.enabled protects no pod with hostNetwork",
+        ),
+    ],
+)
+def test_sentence_of_what_is_missing(helm: str, options: str, sentence: str) -> None:
+    command = [helm, "template", "x", str(CHART), "--kube-version=1.29.0", "--set", options]
     run = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert "nfs.enabled needs Kubernetes 1.30" in run.stderr
+    assert run.returncode == 1
+    assert sentence in run.stderr
+
+
+def test_only_those_who_are_named_may_connect(helm: str) -> None:
+    peers = (
+        "networkPolicy.enabled=true,networkPolicy.from[0].podSelector.matchLabels.app=prometheus"
+    )
+    found = documents(render(helm, "--set", peers))
+    policy, template = found["NetworkPolicy"]["spec"], found["DaemonSet"]["spec"]["template"]
+    assert policy["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    [rule] = policy["ingress"]
+    assert rule["from"] == [{"podSelector": {"matchLabels": {"app": "prometheus"}}}]
+    [port] = template["spec"]["containers"][0]["ports"]
+    assert [each["port"] for each in rule["ports"]] == [port["name"]]
 
 
 @pytest.mark.parametrize("capability", ["PERFMON", "SYS_ADMIN"])

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from disksla.base.operating_system.machine import Roots
-from disksla.commands._options import roots_of
+from disksla.base.operating_system.machine import default_roots
 from disksla.commands.cli import build_parser
 from disksla.kernel.procfs import parse_mountinfo
 from disksla.promise.configuration.settings import Settings
 from disksla.promise.configuration.settings_file import terms_directories
 from disksla.serve.http_server.listen import DEFAULT_LISTEN_ADDRESS
-from pod import COMMAND, MANIFEST, bundle, pod
+from pod import COMMAND, HOST, MANIFEST, bundle, pod
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RECIPE = (ROOT / "packaging" / "oci" / "Containerfile").read_text(encoding="utf-8")
@@ -41,12 +40,16 @@ def instruction(name: str) -> str:
 
 def test_daemon_accepts_the_options() -> None:
     for options in (container()["args"], json.loads(instruction("CMD"))):
-        arguments = build_parser(("serve",)).parse_args(options)
-        assert roots_of(arguments) == Roots(
-            procfs=Path("/host/proc"),
-            sysfs=Path("/host/sys"),
-            udev_data=Path("/host/run/udev/data"),
-        )
+        assert build_parser(("serve",)).parse_args(options).command == "serve"
+
+
+def test_image_says_where_the_file_systems_of_the_host_are() -> None:
+    name, _, directory = instruction("ENV").partition("=")
+    roots = default_roots({name: directory})
+    assert instruction("ENV") == HOST
+    mounted = {mount["mountPath"] for mount in container()["volumeMounts"]}
+    assert {str(roots.procfs), str(roots.udev_data.parent)} <= mounted
+    assert {f"{roots.sysfs}/{each}" for each in ("class", "dev", "devices")} <= mounted
 
 
 def test_host_file_systems_are_mounted_read_only() -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -36,6 +37,10 @@ def own_state(directory: Path) -> str:
     return f"--config.file={config}"
 
 
+StartDaemon = Callable[..., "Daemon"]
+"""A fixture: starts a daemon with options."""
+
+
 class Daemon:
     """A running `disksla serve`."""
 
@@ -43,7 +48,8 @@ class Daemon:
         assert process.stdout is not None
         self.process = process
         self._log = log
-        self.address = process.stdout.readline().partition("http://")[2].partition("/")[0]
+        self.output = process.stdout.readline()
+        self.address = self.output.partition("://")[2].partition("/")[0]
 
     def request(self, method: str, path: str) -> tuple[int, str]:
         connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_S)

@@ -10,12 +10,12 @@ from disksla.tell.api.disks_document import (
     CreditsDocument,
     DisksDocument,
     LiveDiskDocument,
-    MachineLimitDocument,
 )
 from disksla.tell.explanation import SHOWN
-from disksla.tell.explanation.condition import CONDITIONS, Condition
+from disksla.tell.explanation.condition import Condition
 from disksla.tell.explanation.who import ConsumerShare
-from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS, Verdict
+from disksla.verdict.throttling import VERDICTS, Verdict
+from support.any_records import Kinds, records
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\n\u202e\u0301\u200d\ud83d"
 _COLUMNS = 60
@@ -107,81 +107,30 @@ def with_credits(plain: LiveDiskDocument) -> LiveDiskDocument:
 
 
 _NUMBERS = st.floats(0, 1e300) | st.floats(0, 2000) | st.sampled_from((0.0, 9.995, 99.95, 999.5))
-_OPTIONAL = st.none() | _NUMBERS
 _TEXTS = st.text(max_size=40) | st.sampled_from((HOSTILE, "данные", "数据库", "a" * 90, ""))
-_VERDICTS = st.sampled_from(VERDICTS)
+_KINDS: Kinds = {float: _NUMBERS, str: _TEXTS}
 _TIMES = 10
 """How often a part of a strip or curve is repeated."""
 _STRIPS = st.lists(st.none() | st.sampled_from(SHOWN), max_size=6).map(
     lambda part: tuple(part) * _TIMES
 )
-_CURVES = st.lists(_OPTIONAL, max_size=6).map(lambda part: tuple(part) * _TIMES)
+_CURVES = st.lists(st.none() | _NUMBERS, max_size=6).map(lambda part: tuple(part) * _TIMES)
 _NAMES = (
     st.sampled_from(("sda", "vdb", "vdc", "nvme0n1", "nvme10n1", "dm-0", "loop7"))
     | st.text(min_size=1, max_size=20)
     | st.just(HOSTILE)
 )
-
-disks_documents = st.builds(
+_of_charts = ("iops", "bytes_per_second", "latency_s", "queue_depth", "credits_ratio")
+_disks = records(
+    LiveDiskDocument,
+    _KINDS,
+    device=_NAMES,
+    verdict_seconds=st.fixed_dictionaries(dict.fromkeys(VERDICTS, _NUMBERS)),
+    last_minute=_STRIPS,
+    charts=records(ChartsDocument, _KINDS, verdicts=_STRIPS, **dict.fromkeys(_of_charts, _CURVES)),
+)
+disks_documents = records(
     DisksDocument,
-    host=_TEXTS,
-    version=_TEXTS,
-    timestamp_s=_NUMBERS,
-    disks=st.lists(
-        st.builds(
-            LiveDiskDocument,
-            device=_NAMES,
-            size_bytes=st.integers(0, 2**63),
-            mount_points=st.lists(_TEXTS, max_size=2).map(tuple),
-            claim=_TEXTS,
-            terms=_TEXTS,
-            terms_source=st.just("configuration"),
-            said_by=st.none() | _TEXTS,
-            as_of_timestamp_s=_OPTIONAL,
-            limits=st.builds(Rates, _OPTIONAL, _OPTIONAL, _OPTIONAL, _OPTIONAL),
-            machine_limits=st.lists(
-                st.builds(MachineLimitDocument, limits=_TEXTS, load_ratio=_OPTIONAL), max_size=1
-            ).map(tuple),
-            consumers=st.lists(
-                st.builds(ConsumerShare, _TEXTS, _TEXTS, _OPTIONAL, _OPTIONAL), max_size=3
-            ).map(tuple),
-            why_no_consumers=st.none() | _TEXTS,
-            verdict=st.none() | _VERDICTS,
-            limit=st.none() | st.sampled_from(LIMIT_KINDS),
-            present=st.builds(Traffic, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS),
-            load_ratio=_OPTIONAL,
-            inflight=st.none() | st.integers(0, 2**40),
-            latency_s=_OPTIONAL,
-            await_s=_OPTIONAL,
-            queue_depth=_OPTIONAL,
-            credits=st.lists(
-                st.builds(
-                    CreditsDocument,
-                    resource=_TEXTS,
-                    ratio=_NUMBERS,
-                    lower_ratio=_NUMBERS,
-                    upper_ratio=_NUMBERS,
-                    exhaustion_s=_OPTIONAL,
-                ),
-                max_size=2,
-            ).map(tuple),
-            sentences=st.lists(_TEXTS, max_size=3).map(tuple),
-            verdict_seconds=st.fixed_dictionaries(dict.fromkeys(VERDICTS, _NUMBERS)),
-            throttled_seconds=st.just({}),
-            slow_s=_NUMBERS,
-            condition=st.none() | st.sampled_from(CONDITIONS),
-            last_minute=_STRIPS,
-            charts=st.builds(
-                ChartsDocument,
-                verdicts=_STRIPS,
-                iops=_CURVES,
-                bytes_per_second=_CURVES,
-                latency_s=_CURVES,
-                queue_depth=_CURVES,
-                credits_ratio=_CURVES,
-            ),
-        ),
-        max_size=6,
-        unique_by=lambda each: each.device,
-    ).map(tuple),
+    _KINDS,
+    disks=st.lists(_disks, max_size=6, unique_by=lambda each: each.device).map(tuple),
 )

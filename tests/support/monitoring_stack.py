@@ -59,8 +59,9 @@ needs_amtool = pytest.mark.skipif(
 class Service:
     """A server with an HTTP interface."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, address: str, ready: str = "/-/ready") -> None:
+        """Name the address, and the path that answers once it is ready."""
+        self.address, self.ready = address, ready
 
     def get(self, path: str, **parameters: str) -> Any:
         """Return the JSON of a response."""
@@ -79,7 +80,7 @@ class Service:
 
     def is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://{self.address}/-/ready", timeout=PATIENCE_S):
+            with urllib.request.urlopen(f"http://{self.address}{self.ready}", timeout=PATIENCE_S):
                 return True
         except OSError:
             return False

@@ -12,8 +12,8 @@ from disksla.measure.verification.report import (
     summarize,
 )
 from disksla.measure.verification.suites import SUITES
-from disksla.verdict.throttling.verdict import VERDICTS
-from support.snapshots import nasty_text
+from support.any_records import records
+from support.snapshots import KINDS, nasty_text
 
 PERCENTILES = tuple(Percentile(share, 0.001 * (1 + share) ** 4) for share in SHOWN_SHARES)
 
@@ -117,26 +117,12 @@ def a_report(
     return msgspec.structs.replace(report, **changes)
 
 
-_numbers = st.none() | st.floats(0, 1e15)
-_results = st.builds(
+_results = records(
     SuiteTestResult,
-    test=nasty_text,
-    caption=nasty_text,
-    writes=st.booleans(),
-    verdict=st.sampled_from(["pass", "fail", "shown", "untested", "skipped", "unmeasured"]),
-    reason=nasty_text,
-    unit=st.sampled_from([None, "iops", "bytes_per_second", "seconds"]),
-    required=_numbers,
-    measured=_numbers,
-    ratio=_numbers,
-    required_ratio=_numbers,
-    why=nasty_text,
-    level=st.sampled_from([None, "base", "burst", "burst_then_base"]),
-    iops=_numbers,
-    bytes_per_second=_numbers,
-    mean_latency_s=_numbers,
+    KINDS,
+    "test caption writes verdict reason unit required measured ratio required_ratio why level iops"
+    " bytes_per_second mean_latency_s window_seconds",
     percentiles=st.just(()) | st.tuples(st.builds(Percentile, st.just(0.5), st.floats(0, 1e4))),
-    window_seconds=st.dictionaries(st.sampled_from(VERDICTS), st.floats(0, 1e6)),
 )
 reports = st.builds(
     a_report,

@@ -25,12 +25,7 @@ from disksla.promise.catalogue.limits import (
 from disksla.promise.catalogue.machine import SharedLimits
 from disksla.promise.configuration.settings import PROBE_KINDS, ProbeKind
 from disksla.serve.metrics.self_metrics import BuildInfo
-from disksla.state.pipeline.probe_results import (
-    FAILURE_REASONS,
-    SKIP_REASONS,
-    ProbeResult,
-    ProbeTotals,
-)
+from disksla.state.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
 from disksla.state.pipeline.sampler_stats import SamplerStats
 from disksla.state.pipeline.slow import SlowTotals
 from disksla.state.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot, TermsSnapshot
@@ -43,6 +38,7 @@ from disksla.state.pipeline.totals import (
 )
 from disksla.verdict.credits.account import CreditLevel
 from disksla.verdict.throttling.throttle import Ceiling, Throttle
+from support.any_records import Kinds, records
 
 LATENCY_BOUNDS_S = (
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0,
@@ -109,7 +105,7 @@ class KnownSnapshot(Snapshot):
         sampler: SamplerStats,
         groups: tuple[GroupSnapshot, ...] = (),
     ) -> None:
-        vars(self).update(disks=disks, sampler=sampler, groups=groups)
+        vars(self).update(disks=disks, sampler=sampler, groups=groups, arrays=())
         vars(self).update(terms=TermsSnapshot(), timestamp_s=0.0, profile="default")
 
 
@@ -272,9 +268,9 @@ nasty_text = st.one_of(
     st.text(max_size=12),
     st.text(alphabet=st.sampled_from("\"\\\n\r\t{}=,#<>&'é\U0001f4be\ud800\udcff"), max_size=12),
 )
-_numbers = st.floats(min_value=0, max_value=1e15)
+numbers = st.floats(min_value=0, max_value=1e15)
 _counts = st.integers(min_value=0, max_value=2**53)
-_maybe_numbers = st.none() | _numbers
+KINDS: Kinds = {float: numbers, str: nasty_text, int: _counts}
 _counters: st.SearchStrategy[Counters] = st.builds(
     Counters, *[st.none() | _counts for _ in Counters._fields]
 )
@@ -287,86 +283,62 @@ def histograms(bounds: tuple[float, ...]) -> st.SearchStrategy[Histogram]:
         min_size=len(bounds) + 1,
         max_size=len(bounds) + 1,
     )
-    return st.builds(Histogram, st.just(bounds), counts.map(tuple), _numbers)
+    return st.builds(Histogram, st.just(bounds), counts.map(tuple), numbers)
 
 
-_rates = st.builds(Rates, _maybe_numbers, _maybe_numbers, _maybe_numbers, _maybe_numbers)
-_limits = st.builds(
+_limits = records(
     Limits,
-    rates=_rates,
+    KINDS,
+    "rates latency_s latency_kind",
     budget=st.none() | st.builds(Budgets),
-    latency_s=_maybe_numbers,
-    latency_kind=st.sampled_from([None, "guaranteed", "indicative"]),
-    burst=st.none() | st.builds(Burst, _rates, st.just(())),
+    burst=st.none() | st.builds(Burst, records(Rates, KINDS), st.just(())),
 )
 _credits = st.builds(
     CreditLevel,
     st.sampled_from(["iops", "bytes", "service_seconds"]),
-    _numbers,
-    _numbers,
-    _numbers,
-    _numbers,
-    exhaustion_s=_numbers | st.just(math.inf),
+    *[numbers] * 4,
+    exhaustion_s=numbers | st.just(math.inf),
 )
-_traffic = st.builds(Traffic, _numbers, _numbers, _numbers, _numbers)
-_names = st.lists(nasty_text, max_size=2, unique=True).map(tuple)
-_disks = st.builds(
+_disks = records(
     Disk,
-    name=nasty_text,
+    KINDS,
+    "name size_bytes serial wwn model rotational mount_points file_system_mounts holders",
     major=st.just(8),
     minor=st.just(0),
-    size_bytes=_counts,
-    serial=st.none() | nasty_text,
-    wwn=st.none() | nasty_text,
-    model=st.none() | nasty_text,
-    rotational=st.none() | st.booleans(),
-    mount_points=_names,
-    file_system_mounts=_names,
-    holders=_names,
 )
-_probe_results = st.builds(
+_probe_results = records(
     ProbeResult,
-    device=st.just("vdb"),
-    kind=st.sampled_from(PROBE_KINDS),
-    timestamp_s=_numbers,
-    skipped=st.none() | st.sampled_from(SKIP_REASONS),
+    KINDS,
+    "kind timestamp_s skipped duration_s requests achieved_iops",
     failure=st.none() | st.sampled_from(FAILURE_REASONS),
-    duration_s=_numbers,
-    requests=_counts,
-    achieved_iops=_maybe_numbers,
+    device=st.just("vdb"),
     bins=st.lists(st.builds(LatencyBin, st.floats(0, 100), st.integers(1, 1000)), max_size=3).map(
         tuple
     ),
 )
 _probe_totals = st.just(ProbeTotals()) | _probe_results.map(ProbeTotals().plus)
+_latencies = st.builds(LatencyMeter, histograms(LATENCY_BOUNDS_S))
 disk_views = st.builds(
     KnownDisk,
     disk=_disks,
     assignment=st.builds(Assignment, nasty_text, nasty_text, nasty_text, _counts, _limits),
     counters=st.none() | _counters,
     inflight=st.none() | _counts,
-    totals=st.builds(
-        DiskTotals,
-        read_latency=st.builds(LatencyMeter, histograms(LATENCY_BOUNDS_S)),
-        write_latency=st.builds(LatencyMeter, histograms(LATENCY_BOUNDS_S)),
-    ),
+    totals=st.builds(DiskTotals, read_latency=_latencies, write_latency=_latencies),
     load=st.none() | histograms(LOAD_BOUNDS_RATIO),
-    peak=_traffic,
-    present=_traffic,
-    present_load=_maybe_numbers,
+    peak=records(Traffic, KINDS),
+    present=records(Traffic, KINDS),
+    present_load=st.none() | numbers,
     credits=st.lists(_credits, max_size=3, unique_by=lambda level: level.resource).map(tuple),
     probes=st.dictionaries(st.sampled_from(PROBE_KINDS), _probe_totals),
 )
 views = st.builds(
     KnownSnapshot,
     st.lists(disk_views, max_size=3, unique_by=lambda one: one.disk.name).map(tuple),
-    st.builds(
+    records(
         SamplerStats,
-        ticks=_counts,
-        missed_ticks=_counts,
+        KINDS,
+        "ticks missed_ticks gaps errors parts",
         lateness_s=histograms(LATENESS_BOUNDS_S),
-        gaps=st.dictionaries(nasty_text, _counts, max_size=2),
-        errors=st.dictionaries(nasty_text, _counts, max_size=2),
-        parts=st.dictionaries(nasty_text, st.booleans(), max_size=2),
     ),
 )

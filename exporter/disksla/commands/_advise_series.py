@@ -3,7 +3,7 @@
 import argparse
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from disksla.base.errors import DiskslaError
@@ -50,7 +50,7 @@ _MOST_STEPS, _LEAST_STEP_S = 1000, 60
 _DISK_INFO, _MACHINE_INFO = "disksla_disk_info", "disksla_machine_info"
 
 
-class _ScrapedMachine(NamedTuple):
+class ScrapedMachine(NamedTuple):
     """The disks of one machine, as they were described last."""
 
     name: DiskName
@@ -67,16 +67,11 @@ class _ScrapedMachine(NamedTuple):
 
 def advice_of_series(arguments: argparse.Namespace, tolerated_share: float) -> Advice:
     """Return the advice for the disk of the options. Raise DiskslaError."""
-    if arguments.device is None:
-        raise DiskslaError(
-            "--prometheus needs DEVICE (INSTANCE:DEVICE, a serial or a mount point)"
-        )
     period = period_of(arguments, time.time())
     server = server_of(arguments)
     catalog = load_catalog(catalog_directory(arguments.config_file))
     scraped = _find_machine_of_disk(server, arguments.device, period)
     present = _present(arguments, catalog, scraped)
-    terms = catalog[present.terms]
     known_limits = present.limits if arguments.terms is None else NO_LIMITS
 
     def needs_of(devices: Iterable[str]) -> Needs:
@@ -84,6 +79,18 @@ def advice_of_series(arguments: argparse.Namespace, tolerated_share: float) -> A
         demand = demand_of_scrapes(*steps, limits=known_limits)
         return Needs(demand, tolerated_share, _TOLERANCE)
 
+    return advice_on(arguments, catalog, scraped, present, needs_of)
+
+
+def advice_on(
+    arguments: argparse.Namespace,
+    catalog: Catalog,
+    scraped: ScrapedMachine,
+    present: Candidate,
+    needs_of: Callable[[Iterable[str]], Needs],
+) -> Advice:
+    """Return the advice for a disk by what disks of its machine need. Raise DiskslaError."""
+    terms = catalog[present.terms]
     groups = _groups(arguments, scraped, terms)
     advice = advice_of(catalog, present, _sharing(scraped, terms), needs_of, groups)
     if not advice.needs.demand.windows:
@@ -96,13 +103,10 @@ def advice_of_series(arguments: argparse.Namespace, tolerated_share: float) -> A
     )
 
 
-def _find_machine_of_disk(server: Server, name: str, period: Period) -> _ScrapedMachine:
+def _find_machine_of_disk(server: Server, name: str, period: Period) -> ScrapedMachine:
     """Return the one disk of a name, with the others of its machine. Raise DiskslaError."""
     found = carry_out(find_disks(server, Selection(patterns=(name,)), period), _WITHIN_S)
-    if len(found) != 1:
-        titles = ", ".join(disk.title for disk, _ in found) or "none"
-        raise DiskslaError(f"advise failed: found {titles} for '{name}'; expected one disk")
-    [(disk, _)] = found
+    disk = the_only([disk for disk, _ in found], name)
     matching = selector((*FACTS, _MACHINE_INFO), _of_host(disk))
     step_s = max(_LEAST_STEP_S, -(-period.seconds // _MOST_STEPS))
     asked = read_steps(server, matching, period.start_timestamp_s, period.end_timestamp_s, step_s)
@@ -110,7 +114,15 @@ def _find_machine_of_disk(server: Server, name: str, period: Period) -> _Scraped
     by_age = sorted(found_series, key=lambda each: each.values[-1][0])
     machines = [each.metric.get("machine") for each in by_age]
     disks = {disk.device: Facts(), **_facts_by_device(by_age)}
-    return _ScrapedMachine(disk, disks, next(filter(None, reversed(machines)), ""))
+    return ScrapedMachine(disk, disks, next(filter(None, reversed(machines)), ""))
+
+
+def the_only(found: Sequence[DiskName], name: str) -> DiskName:
+    """Return the one disk of a name. Raise DiskslaError."""
+    if len(found) != 1:
+        titles = ", ".join(disk.title for disk in found) or "none"
+        raise DiskslaError(f"advise failed: found {titles} for '{name}'; expected one disk")
+    return found[0]
 
 
 def _read_steps(server: Server, disk: DiskName, device: str, period: Period) -> list[Step]:
@@ -138,7 +150,7 @@ def _facts_by_device(by_age: Iterable[Series]) -> dict[str, Facts]:
 
 
 def _present(
-    arguments: argparse.Namespace, catalog: Catalog, scraped: _ScrapedMachine
+    arguments: argparse.Namespace, catalog: Catalog, scraped: ScrapedMachine
 ) -> Candidate:
     """Return the disk as it was sold, by the options or by its series. Raise DiskslaError."""
     facts, title = scraped.disks[scraped.name.device], scraped.name.title
@@ -172,13 +184,13 @@ def _present(
     return Candidate(terms.id, size_bytes, provision, limits)
 
 
-def _sharing(scraped: _ScrapedMachine, terms: Terms) -> list[str]:
+def _sharing(scraped: ScrapedMachine, terms: Terms) -> list[str]:
     """Return the disks that share the limits of a type: the disk in question, and perhaps more."""
     return _members(scraped, (terms.id,) if terms.scope == "machine" else ())
 
 
 def _groups(
-    arguments: argparse.Namespace, scraped: _ScrapedMachine, terms: Terms
+    arguments: argparse.Namespace, scraped: ScrapedMachine, terms: Terms
 ) -> list[GroupOnMachine]:
     """Return the groups of the machine that the disk is in, of which each has a limit.
 
@@ -211,7 +223,7 @@ def _monitored(rules: MachineRules, table: str, name: str) -> Machine | None:
         return None
 
 
-def _members(scraped: _ScrapedMachine, types: Collection[str]) -> list[str]:
+def _members(scraped: ScrapedMachine, types: Collection[str]) -> list[str]:
     """Return the monitored disks in a group: the disk in question, and those of these types."""
     return [
         device

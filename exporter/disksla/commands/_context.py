@@ -26,6 +26,7 @@ from disksla.promise.configuration import (
     Settings,
     assign,
     assign_all,
+    find_array,
     find_disk,
     find_terms,
     is_below,
@@ -63,6 +64,14 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
 
     def find(self, name: str) -> Disk:
         """Return the disk that a name means, as `find_disk`. Raise DiskslaError."""
+        return find_disk(self._resolved(name), self.disks, self.mounts)
+
+    def find_array(self, name: str) -> tuple[Disk, tuple[Disk, ...]] | None:
+        """Return the array that a name means and its disks, as `find_array`."""
+        return find_array(self._resolved(name), self.disks, self.mounts)
+
+    def _resolved(self, name: str) -> str:
+        """Return a name without symbolic links. Raise DiskslaError if there is no such file."""
         # To look at a file of a mount may wait for its server without end.
         of_network = (mount.mount_point for mount in self.mounts if is_of_network(mount))
         is_mount = any(is_below(name, point) for point in of_network)
@@ -71,7 +80,7 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
                 name = os.path.realpath(name, strict=True)
             if not name.startswith("/dev/") and not os.path.lexists(name):
                 raise DiskslaError(f"no disk found for {name}: No such file or directory")
-        return find_disk(name, self.disks, self.mounts)
+        return name
 
     def find_block_device(self, name: str, why: str = _SHARED) -> Disk:
         """Return the block device that a name means, as `find`.
@@ -151,11 +160,13 @@ _DEVICE_HELP = (
 
 
 def add_device(
-    parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup, *, optional: bool = False
+    parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup,
+    else_help: str | None = None,
 ) -> None:
-    """Add DEVICE, which `HostContext.find` reads."""
-    nargs = "?" if optional else None
-    parser.add_argument("device", metavar="DEVICE", nargs=nargs, help=_DEVICE_HELP)
+    """Add DEVICE, which `HostContext.find` reads; it is optional if it may be something else."""
+    nargs = None if else_help is None else "?"
+    help_text = f"{_DEVICE_HELP}{else_help or ''}"
+    parser.add_argument("device", metavar="DEVICE", nargs=nargs, help=help_text)
 
 
 def add_devices(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.machine import Roots
+from disksla.base.operating_system.machine import default_roots
 from disksla.base.text import escape_bytes, escape_control
 from disksla.commands._options import add_password_and_ca, password_headers, roots_of
 from disksla.tell.api import DiskDocument, DisksDocument
@@ -52,7 +52,7 @@ def disks_of_daemon(
     say, standard error has why, and what is done `instead`. Raise DiskslaError if the URL is
     none, or does not answer.
     """
-    if arguments.url is None and roots_of(arguments) != Roots():
+    if arguments.url is None and roots_of(arguments) != default_roots():
         return None
 
     def print_reason(reason: str) -> None:
@@ -75,16 +75,14 @@ def chosen_disks(disks: Sequence[DiskDocument], names: Sequence[str]) -> Sequenc
         raise DiskslaError("the daemon monitors no disk; disksla disks shows why")
     if not names:
         return disks
-    by_name = {
-        name: disk
-        for disk in disks
-        for name in (*disk.mount_points, disk.claim, disk.device)
-        if name
-    }
+    by_name: dict[str, list[DiskDocument]] = {}
+    for disk in disks:
+        for name in filter(None, {*disk.mount_points, disk.claim, disk.device}):
+            by_name.setdefault(name, []).append(disk)
     wanted = [escape_bytes(name.removeprefix("/dev/")) for name in names]
     if missing := [name for name in wanted if name not in by_name]:
         raise DiskslaError(
             f"the daemon does not monitor {', '.join(missing)}; it monitors"
             f" {', '.join(disk.device for disk in disks)}"
         )
-    return list({by_name[name].device: by_name[name] for name in wanted}.values())
+    return list({disk.device: disk for name in wanted for disk in by_name[name]}.values())

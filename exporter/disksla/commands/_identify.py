@@ -29,7 +29,7 @@ from disksla.measure.benchmark.identify_evidence import (
 from disksla.measure.benchmark.sweep_journal_file import LARGEST_BYTES
 from disksla.measure.benchmark.sweep_matrix import evidence_of, read_csv
 from disksla.measure.fio.runner import find_fio
-from disksla.promise.configuration import CUSTOM_TERMS
+from disksla.promise.catalogue import CUSTOM_TERMS
 from disksla.tell.page import FactList, Heading, Line
 from disksla.tell.printed_page import print_parts
 

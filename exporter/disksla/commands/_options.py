@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.machine import Roots
+from disksla.base.operating_system.machine import Roots, default_roots
 from disksla.base.schema.yaml_file import MAX_FILE_BYTES, read_named
 from disksla.base.units import parse_duration_s, parse_size_bytes
 from disksla.commands._log_options import add_paths_of
@@ -67,7 +67,7 @@ def duration_s(text: str) -> float:
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
     """Add --path.procfs, --path.sysfs, --path.udev-data and --path.rootfs."""
-    roots = Roots()
+    roots = default_roots()
     add_paths_of(
         parser,
         {

@@ -16,9 +16,14 @@ from disksla.measure.prometheus import Period, Server, parse_period
 _MINUTE_S = 60
 
 
-def add_server(parser: argparse.ArgumentParser, *, required: bool) -> None:
+def add_server(
+    parser: argparse.ArgumentParser,
+    group: argparse._MutuallyExclusiveGroup | None = None,
+    *,
+    required: bool = False,
+) -> None:
     """Add --prometheus, and what a server with TLS and passwords needs; secrets are in files."""
-    parser.add_argument(
+    (group or parser).add_argument(
         "--prometheus",
         required=required,
         metavar="URL",

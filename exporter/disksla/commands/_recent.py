@@ -15,11 +15,11 @@ from disksla.base.text import escape_bytes
 from disksla.base.units import format_duration
 from disksla.commands._context import prepare_sampler
 from disksla.commands._daemon import disks_of_daemon
-from disksla.promise.catalogue import UNKNOWN_TERMS, SharedLimits
-from disksla.promise.configuration import CUSTOM_TERMS, Configuration
+from disksla.promise.catalogue import TERMS_TITLES, SharedLimits
+from disksla.promise.configuration import Configuration
 from disksla.state.history import History
 from disksla.state.pipeline import Snapshot, State, Tick
-from disksla.tell.api import DiskDocument, disks_document
+from disksla.tell.api import ArrayDocument, DiskDocument, disks_document
 from disksla.tell.explanation import (
     RECENT_S,
     HistoryView,
@@ -34,7 +34,6 @@ from disksla.tell.explanation.machine_limit import limits_over, machine_limit
 
 SAMPLED_S = 5.0
 _INDENT = "  "
-_TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
 
 
 RecentSource = Literal["daemon", "sample", "recording"]
@@ -55,6 +54,8 @@ class RecentDisks(NamedTuple):
     """Limits of the machine by disk; None if they are those of this machine."""
     writes: Mapping[str, list[str]] = {}
     """Whether data writes were counted exactly, by disk, in sentences."""
+    arrays: Sequence[ArrayDocument] = ()
+    """The arrays on several of the disks."""
     host: str = ""
     """Name of the daemon's machine; empty without a daemon."""
     version: str = ""
@@ -78,6 +79,7 @@ def from_daemon(arguments: argparse.Namespace, names: Sequence[str] = ()) -> Rec
         timestamp_s=document.timestamp_s,
         disks=disks,
         source="daemon",
+        arrays=document.arrays,
         host=document.host,
         version=document.version,
     )
@@ -144,13 +146,14 @@ def _of_states(
     )
     snapshot = Snapshot(last)
     by_device = {escape_bytes(each.disk.name): each for each in snapshot.disks}
+    document = disks_document(snapshot, past, host="", version=VERSION)
     disks = {
         each.device: msgspec.structs.replace(
             each,
             condition=present_condition(each.conditions(), by_device[each.device].credits),
             load_ratio=past.load(by_device[each.device]),
         )
-        for each in disks_document(snapshot, past, host="", version=VERSION).disks
+        for each in document.disks
     }
     return RecentDisks(
         period=f"the last {format_duration(seconds)}",
@@ -158,6 +161,7 @@ def _of_states(
         timestamp_s=snapshot.timestamp_s,
         disks=disks,
         source=source,
+        arrays=document.arrays,
         machine={name: limits_over(last, disk.disk.name) for name, disk in by_device.items()},
         writes={
             name: explain_writes(past.seconds(disk), why_not_exact)
@@ -181,15 +185,23 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
     conditions = {disk.device: disk.conditions() for disk in disks}
     console.print(headline(conditions, recent.period), style="bold")
     for disk in disks:
-        facts = [disk.size_text, _TITLES.get(disk.terms, disk.terms)]
+        facts = [disk.size_text, TERMS_TITLES.get(disk.terms, disk.terms)]
         mounted = [f"mounted at {each}" for each in disk.mount_points]
         facts += [f"claim {disk.claim}"] if disk.claim else mounted
         console.print()
         console.print(Text.assemble((disk.device, "bold"), ", ", ", ".join(facts)))
         console.print(Text(f"{_INDENT}{condition_text(recent, disk)}", "bold"))
-        for sentence in sentences_of(disk):
-            lines = textwrap.wrap(sentence, console.width - len(_INDENT), break_on_hyphens=False)
-            console.print(textwrap.indent("\n".join(lines), _INDENT), soft_wrap=True)
+        _print_sentences(console, sentences_of(disk))
+    for array in recent.arrays:
+        console.print()
+        console.print(Text(array.name, "bold"))
+        _print_sentences(console, array.sentences)
+
+
+def _print_sentences(console: SafeConsole, sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        lines = textwrap.wrap(sentence, console.width - len(_INDENT), break_on_hyphens=False)
+        console.print(textwrap.indent("\n".join(lines), _INDENT), soft_wrap=True)
 
 
 def condition_text(recent: RecentDisks, disk: DiskDocument) -> str:

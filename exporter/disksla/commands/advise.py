@@ -9,8 +9,10 @@ from typing import NamedTuple
 from disksla.base.console import to_json
 from disksla.base.errors import DiskslaError
 from disksla.base.schema.yaml_file import parse_record, read_file
+from disksla.commands._advise_means import advice_of_means
 from disksla.commands._advise_series import advice_of_series
 from disksla.commands._context import add_device, recorded_context
+from disksla.commands._means import add_series
 from disksla.commands._options import add_config_file, parse_option, parse_size_of_disk
 from disksla.commands._prometheus import add_period, add_server
 from disksla.commands._provision import add_machine, add_provision, check_alone, sold_by_options
@@ -41,20 +43,21 @@ class _Observed(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the disk, the recording, and what the disk was sold as."""
-    add_device(parser, optional=True)
+    add_device(parser, "; with --prometheus, INSTANCE:DEVICE, a serial or a mount point")
     parser.add_argument(
         "--recording",
         type=Path,
         metavar="FILE",
         help="recording of the load, written by `disksla record`",
     )
-    add_server(parser, required=False)
+    add_server(parser)
+    add_series(parser, of_disksla=True)
     add_period(parser)
     parser.add_argument(
         "--terms",
         metavar="ID",
-        help="what the disk was sold as, such as aws.gp3 (default: as in the recording or the"
-        " series)",
+        help="what the disk was sold as, such as aws.gp3 (default: as in the recording, the series"
+        " or, with --series node_exporter, the configuration and terms files)",
     )
     parser.add_argument(
         "--size",
@@ -90,13 +93,25 @@ def run(arguments: argparse.Namespace) -> int:
     tolerated_share = parse_option("--tolerance", arguments.tolerance, _share)
     if (arguments.recording is None) == (arguments.prometheus is None):
         raise DiskslaError(_ways(arguments.device))
-    of_source = _of_recording if arguments.prometheus is None else advice_of_series
-    advice = of_source(arguments, tolerated_share)._replace(prices=prices)
+    advice = _of_source(arguments, tolerated_share)._replace(prices=prices)
     if arguments.json:
         print(to_json(advice_document(advice)))
     else:
         print_parts(advice_page(advice))
     return 0 if advice.is_answered else 1
+
+
+def _of_source(arguments: argparse.Namespace, tolerated_share: float) -> Advice:
+    """Return the advice by a recording or by series. Raise DiskslaError."""
+    if arguments.prometheus is None:
+        return _of_recording(arguments, tolerated_share)
+    if arguments.device is None:
+        raise DiskslaError(
+            "--prometheus needs DEVICE (INSTANCE:DEVICE, a serial or a mount point)"
+        )
+    if arguments.series == "node_exporter":
+        return advice_of_means(arguments, tolerated_share)
+    return advice_of_series(arguments, tolerated_share)
 
 
 def _ways(device: str | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.machine import Roots
+from disksla.base.operating_system.machine import default_roots
 from disksla.commands._options import add_config_file, add_web_config_file
 from disksla.kernel.disks.inventory import read_disks
 from disksla.promise.catalogue import Catalog
@@ -93,7 +93,7 @@ def _check_configuration(path: Path) -> Iterator[str]:
         configuration = with_terms_files(configuration, terms)
     if path == DEFAULT_FILE:
         files = configuration.terms_files
-        disks = with_kubernetes_volumes(read_disks(Roots()).disks, files)
+        disks = with_kubernetes_volumes(read_disks(default_roots()).disks, files)
         for unused in unused_entries(disks, configuration.settings, files):
             yield f"{DEFAULT_FILE}: note: {unused.describe()}"
     if configuration.machine_problem is not None:

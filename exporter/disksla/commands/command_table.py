@@ -103,9 +103,10 @@ COMMANDS: Mapping[str, Command] = {
         "set up",
         "list the disk types, or compute the limits of one for a size",
         (
-            ("aws", "the types of a provider"),
             ("aws.gp3 500GiB --iops 6000", "the limits of one, and how they are computed"),
+            ("--textfile FILE.prom", "those of the disks of this host, for node_exporter"),
         ),
+        {0: DONE, 1: "with --textfile, no disk has limits: standard error says why", 2: COULD_NOT},
     ),
     "check-config": Command(
         "set up",

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system import provider_of
 from disksla.base.operating_system.log import error_lines
-from disksla.base.operating_system.machine import Roots, read_dmi
+from disksla.base.operating_system.machine import Roots, default_roots, read_dmi
 from disksla.base.operating_system.state_file import read_content, replace_file
 from disksla.base.text import escape_control
 from disksla.clouds.detection import (
@@ -85,7 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file of terms to replace; it keeps what is not found out this time"
         " (default: standard output)",
     )
-    add_paths_of(parser, {"procfs": Roots().procfs, "rootfs": Roots().rootfs})
+    roots = default_roots()
+    add_paths_of(parser, {"procfs": roots.procfs, "rootfs": roots.rootfs})
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from disksla.base.operating_system.log import set_up_logging
-from disksla.base.operating_system.machine import Roots
+from disksla.base.operating_system.machine import default_roots
 from disksla.base.operating_system.packets import encode
 from disksla.base.operating_system.unix_socket import DEFAULT_EBS_SOCKET, UnixSocket
 from disksla.clouds.ebs_statistics import Failure
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="read each disk once, print what its page says as a line of JSON, and end",
     )
     add_log_options(parser)
-    add_paths_of(parser, {"sysfs": Roots().sysfs, "dev": Path("/dev")})
+    add_paths_of(parser, {"sysfs": default_roots().sysfs, "dev": Path("/dev")})
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import msgspec
 
 from disksla import VERSION
 from disksla.base.console import SafeConsole, to_json
-from disksla.base.errors import DiskslaError
 from disksla.base.text import escape_bytes, escape_control
 from disksla.base.units import format_duration, format_size
 from disksla.commands import record
@@ -24,7 +23,9 @@ from disksla.commands._context import (
     recorded_context,
 )
 from disksla.commands._daemon import add_remote_url, chosen_disks
+from disksla.commands._means import add_others, check_own, explain_others, is_of_others
 from disksla.commands._options import add_duration
+from disksla.commands._prometheus import add_server
 from disksla.commands._recent import (
     SAMPLED_S,
     FollowedStates,
@@ -40,8 +41,8 @@ from disksla.commands.disks import known_document
 from disksla.commands.replay import replay
 from disksla.kernel.disks import Disk
 from disksla.measure.probes import plan_probe
-from disksla.promise.catalogue import Assignment, SharedLimits, Terms, derivation
-from disksla.promise.configuration import CUSTOM_TERMS, in_order, provision_of
+from disksla.promise.catalogue import CUSTOM_TERMS, Assignment, SharedLimits, Terms, derivation
+from disksla.promise.configuration import in_order, provision_of
 from disksla.tell.api import DiskDocument
 from disksla.tell.api.daemon_client import is_remote
 from disksla.tell.explanation import describe_machine, describe_rates
@@ -73,27 +74,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--recording",
         type=Path,
         metavar="FILE",
-        help="explain disks of this recording, with its configuration, without sampling",
+        help="explain disks of this recording, with its configuration, without sampling; or what"
+        " sysstat printed: sadf -j -- -d, iostat -x -t, or iostat -x -t -o JSON",
     )
     add_remote_url(parser, source)
+    add_server(parser, source)
+    add_others(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what all disks did lately, or those that are named, with identity and limits."""
-    if arguments.duration_s is not None and (arguments.url or arguments.recording):
-        raise DiskslaError("found --for with --url or --recording; expected one of them")
+    if is_of_others(arguments):
+        return explain_others(arguments)
+    check_own(arguments)
     if is_remote(arguments.url):
         return _explain_remote(arguments)
     if arguments.recording is not None:
         followed = FollowedStates(replay(arguments.recording, arguments.config_file))
         host = recorded_context(followed.last)
-        disks = _named(host, arguments.devices)
+        arrays, disks = _named(host, arguments.devices)
         recent = from_recording(followed)
     else:
         host = read_context(arguments)
-        disks = _named(host, arguments.devices)
+        arrays, disks = _named(host, arguments.devices)
         if arguments.output is None:
             recent = _recent(arguments, host, disks)
         else:
@@ -102,15 +107,27 @@ def run(arguments: argparse.Namespace) -> int:
             recent = from_recording(FollowedStates(replay(arguments.output, None)))
     if arguments.json:
         print(to_json(_document(host, recent, disks)))
-    elif not disks:
-        print_recent(recent, [escape_bytes(each.name) for each in in_order(host.disks)])
-    for number, disk in enumerate([] if arguments.json else disks):
-        if number:
-            print()
-        _print_disk(host, disk, recent)
+    else:
+        _print(host, recent, arrays, disks)
     if not arguments.json and (arguments.duration_s or arguments.output):
         SafeConsole().print(f"\n{_offer(arguments.output, arguments.duration_s or _RECORDED_S)}")
     return 0
+
+
+def _print(
+    host: HostContext, recent: RecentDisks, arrays: Collection[str], disks: Sequence[Disk]
+) -> None:
+    """Print what these arrays and their disks did, or all disks."""
+    if not disks:
+        print_recent(recent, [escape_bytes(each.name) for each in in_order(host.disks)])
+    for array in recent.arrays:
+        if array.device in arrays:
+            print_parts([Heading(array.name, level=1), *map(Line, array.sentences)])
+            print()
+    for number, disk in enumerate(disks):
+        if number:
+            print()
+        _print_disk(host, disk, recent)
 
 
 def _offer(file: Path | None, seconds: float) -> str:
@@ -135,17 +152,30 @@ def _explain_remote(arguments: argparse.Namespace) -> int:
         raise AssertionError("a daemon that is named and does not answer is an error")
     found = chosen_disks(tuple(recent.disks.values()), arguments.devices)
     disks = {disk.device: disk for disk in found}
+    arrays = [each for each in recent.arrays if not disks.keys().isdisjoint(each.disks)]
     if arguments.json:
         head = {"host": recent.host, "version": recent.version, "source": recent.source}
-        print(to_json(head | {"timestamp_s": recent.timestamp_s, "disks": list(disks.values())}))
+        known = {"disks": list(disks.values()), "arrays": arrays}
+        print(to_json({**head, "timestamp_s": recent.timestamp_s, **known}))
     else:
-        print_recent(recent._replace(disks=disks), list(disks))
+        print_recent(recent._replace(disks=disks, arrays=arrays), list(disks))
     return 0
 
 
-def _named(host: HostContext, names: Sequence[str]) -> list[Disk]:
-    """Return the disks of these names, each once. Raise DiskslaError."""
-    return list({disk.name: disk for disk in map(host.find, names)}.values())
+def _named(host: HostContext, names: Sequence[str]) -> tuple[set[str], list[Disk]]:
+    """Return the arrays of these names on several disks, and all disks, each once.
+
+    Raise DiskslaError.
+    """
+    arrays, disks = set(), list[Disk]()
+    for name in names:
+        array = host.find_array(name)
+        if array is None:
+            disks.append(host.find(name))
+        else:
+            arrays.add(escape_bytes(array[0].name))
+            disks += array[1]
+    return arrays, list({disk.name: disk for disk in disks}.values())
 
 
 def _recent(
@@ -202,6 +232,7 @@ def _document(host: HostContext, recent: RecentDisks, disks: Sequence[Disk]) -> 
             _disk_document(host, recent, by_device.get(device), recent.disks.get(device))
             for device in devices
         ],
+        "arrays": [each for each in recent.arrays if not set(devices).isdisjoint(each.disks)],
     }
 
 
@@ -262,6 +293,8 @@ def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
         if lately.hour_sentences:
             hour = map(Line, lately.hour_sentences)
             parts += [Heading("The last hour, by minutes:"), *hour]
+        if lately.events:
+            parts += [Heading("What happened:"), *map(Line, lately.events)]
     print_parts(parts)
     if terms:
         print()
@@ -270,14 +303,14 @@ def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
 
 def _of_daemon(lately: DiskDocument) -> Iterator[tuple[str, str]]:
     """Yield what the daemon knows of the terms of a disk."""
-    yield "terms", lately.terms
+    yield "terms", "written out" if lately.terms == CUSTOM_TERMS else lately.terms
     yield "reason", "the daemon says it, and the files on this machine do not"
     yield "limits", describe_rates(lately.limits) or "none"
 
 
 def _identity(host: HostContext, disk: Disk, *, is_monitored: bool) -> Iterator[tuple[str, str]]:
     """Yield what is known of the identity of the disk."""
-    why_not_monitored = None if is_monitored else host.why_not_monitored(disk)
+    why_not = None if is_monitored else host.why_not_monitored(disk)
     for name, value in (
         ("model", disk.model),
         ("serial", disk.serial),
@@ -295,7 +328,7 @@ def _identity(host: HostContext, disk: Disk, *, is_monitored: bool) -> Iterator[
         ("stacked on it", ", ".join(disk.holders)),
         ("mounted at", ", ".join(disk.mount_points)),
         ("by-id", ", ".join(disk.by_id)),
-        ("monitored", f"no: {why_not_monitored}" if why_not_monitored else "yes"),
+        ("monitored", f"no: {why_not}; an entry under disks changes that" if why_not else "yes"),
     ):
         if value:
             yield name, value
@@ -311,7 +344,7 @@ def _choice(
     elif assignment.terms == CUSTOM_TERMS:
         yield "terms", f"written out in {'the configuration' if is_configured else 'a terms file'}"
     elif assignment.source == "none":
-        yield "terms", f"{assignment.title}: monitored without limits"
+        yield "terms", assignment.title
     else:
         yield "terms", f"{assignment.terms}, which the catalogue does not have"
     yield "reason", assignment.reason

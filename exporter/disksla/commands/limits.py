@@ -1,7 +1,11 @@
-"""`disksla limits`: list the disk types, or print the limits of one for a size."""
+"""`disksla limits`: list the disk types, or print the limits of one for a size.
+
+With --textfile, write the limits of the disks of this host for node_exporter.
+"""
 
 import argparse
 import math
+from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -12,6 +16,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.units import parse_size_bytes
 from disksla.commands._options import (
     add_config_file,
+    add_paths,
     check_unused,
     parse_optional,
     parse_size_of_disk,
@@ -63,14 +68,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(option, metavar=metavar, help=help_text)
     add_machine(parser, "to print its limits over its disks too")
     parser.add_argument("--json", action="store_true", help="print JSON, in base units")
+    parser.add_argument(
+        "--textfile",
+        type=Path,
+        metavar="FILE",
+        help="write the limits of the disks of this host to a file of node_exporter's textfile"
+        " collector, such as /var/lib/prometheus/node-exporter/disksla.prom",
+    )
     add_config_file(
         parser,
-        "YAML configuration; catalog.d/ beside it is read too (default: /etc/disksla/catalog.d)",
+        "YAML configuration, read for --textfile; catalog.d/ beside it is always read"
+        " (default: /etc/disksla/disksla.yml and catalog.d)",
     )
+    add_paths(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the limits of a disk, or the types."""
+    """Print the limits of a disk, or the types; or write those of this host."""
+    if arguments.textfile is not None:
+        check_unused(arguments, "--textfile", ("terms", "--json", *_OF_A_SIZE))
+        # The pipeline takes as long to load as all the rest.
+        from disksla.commands._textfile import write_textfile  # noqa: PLC0415
+
+        return write_textfile(arguments)
     catalog = load_catalog(catalog_directory(arguments.config_file))
     if arguments.size is None:
         check_unused(arguments, "a list of types", _OF_A_SIZE)

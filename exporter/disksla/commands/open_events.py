@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from disksla.base.operating_system.log import set_up_logging
-from disksla.base.operating_system.machine import Roots
+from disksla.base.operating_system.machine import Roots, default_roots
 from disksla.base.operating_system.packets import shut_down
 from disksla.base.operating_system.systemd import FIRST_DESCRIPTOR
 from disksla.base.operating_system.unix_socket import UnixSocket
@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " when its events are closed",
     )
     add_log_options(parser)
-    add_paths_of(parser, {"sysfs": Roots().sysfs, "procfs": Roots().procfs})
+    roots = default_roots()
+    add_paths_of(parser, {"sysfs": roots.sysfs, "procfs": roots.procfs})
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,8 +8,10 @@ from disksla import VERSION
 from disksla.base.console import progress_bar, to_json, write_file
 from disksla.base.errors import DiskslaError
 from disksla.clouds.http_client.transport import carry_out
-from disksla.commands._options import add_config_file, parse_option
+from disksla.commands._means import OF_SOLD, add_series, add_sold, from_prometheus, print_uses
+from disksla.commands._options import add_config_file, check_unused, parse_option
 from disksla.commands._prometheus import add_period, add_server, period_of, server_of
+from disksla.measure.means.means_page import means_html
 from disksla.measure.prometheus import Selection, find_disks, parse_matchers
 from disksla.measure.report import (
     Report,
@@ -33,6 +35,7 @@ _COULD_NOT = 2
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the server, the period, the disks and the outputs."""
     add_server(parser, required=True)
+    add_series(parser, of_disksla=True)
     add_period(parser)
     parser.add_argument(
         "--disk",
@@ -62,11 +65,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             option, type=Path, metavar="FILE", help=f"also write the report to FILE as {what}"
         )
+    add_sold(parser)
     add_config_file(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the report. Return 0 if all tested disks comply, 1 if not, 2 if none was tested."""
+    """Write the report. Return 0 if all tested disks comply, 1 if not, 2 if none was tested.
+
+    By the series of node_exporter nothing is tested: 0 if no disk ran at a limit, 1 if one did.
+    """
+    if arguments.series == "node_exporter":
+        return _report_of_means(arguments)
+    check_unused(arguments, "--series disksla", OF_SOLD)
     report = _report(arguments)
     if arguments.html is not None:
         write_file(arguments.html, report_html(report).encode())
@@ -77,6 +87,18 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_parts(report_page(report))
     return {True: 0, False: 1, None: _COULD_NOT}[report.is_compliant]
+
+
+def _report_of_means(arguments: argparse.Namespace) -> int:
+    """Write what disks did by the series of node_exporter."""
+    check_unused(arguments, "--series node_exporter", ("--csv", "--objective"))
+    uses, period = from_prometheus(arguments, arguments.disk, parse_matchers(arguments.match))
+    if arguments.html is not None:
+        write_file(arguments.html, means_html(uses, period).encode())
+    print_uses(arguments, uses, period)
+    if all(use.use.largest_load is None for use in uses):
+        return _COULD_NOT
+    return 1 if any(use.use.at_limit for use in uses) else 0
 
 
 def _report(arguments: argparse.Namespace) -> Report:

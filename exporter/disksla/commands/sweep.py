@@ -44,7 +44,7 @@ _OF_A_SWEEP = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add DEVICE, the workloads to measure, and the files of results."""
     source = parser.add_mutually_exclusive_group(required=True)
-    add_device(source, optional=True)
+    add_device(source, "")
     parser.add_argument(
         "--identify",
         action="store_true",

@@ -61,6 +61,7 @@ from disksla.state.pipeline import (
 from disksla.state.pipeline.deadlines import is_alive
 from disksla.state.pipeline.sampler import Sampler, read_clocks
 from disksla.state.pipeline.saved_state import decode, encode
+from disksla.tell.explanation.events import new_events
 from disksla.tell.explanation.machine_limit import machine_limit
 from disksla.tell.explanation.past import HistoryView
 
@@ -125,9 +126,10 @@ class Daemon:
         self._reports.read()
 
         # Sampling: a thread takes a tick every 100 ms and advances the state.
-        state = State(configuration, self._previous_run())
+        saved = self._previous_run()
+        state = State(configuration, saved)
         self._sampler = Sampler(roots, state)
-        self._history = History()
+        self._history = History(saved_events={} if saved is None else saved.saved.events)
         self._state_before = state
         """After the tick before. The history is that of then: verdicts are decided at the first
         tick of a second, which has enough to do with hundreds of disks."""
@@ -307,7 +309,8 @@ class Daemon:
 
     def save(self) -> None:
         """Save what the next daemon can use."""
-        state = to_saved_state(self._sampler.state, self._machine, self._boot)
+        events = self._history.events_by_key()
+        state = to_saved_state(self._sampler.state, self._machine, self._boot, events)
         if state is not None:
             self._state_file.write(encode(state))
 
@@ -351,7 +354,10 @@ class Daemon:
 
     def _on_tick_done(self, tick: Tick) -> None:
         """Keep the history, and notify systemd that the sampler ticks; in the sampler's thread."""
-        self._history = self._history.after(self._state_before)
+        before, self._history = self._history, self._history.after(self._state_before)
+        for event in new_events(before, self._history):
+            level = logging.WARNING if event.is_problem else logging.INFO
+            log.log(level, event.message, extra=fields(**event.values))
         self._state_before = self._sampler.state
         self._has_disks = self._has_disks or tick.disks is not None
         is_late = tick.clocks.monotonic_s - self._started_s > READY_WITHIN_S

@@ -2,15 +2,19 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.core import Sample
 
+from disksla.base.errors import ExchangeReason
+from disksla.base.units import GIB
 from disksla.commands.doctor_checks import CheckResult, counts, examine, in_groups, worst
 from disksla.commands.doctor_checks.check_result import GROUPS
 from disksla.commands.doctor_checks.daemon_checks import METRICS
+from disksla.commands.doctor_checks.disk_checks import _key
 from disksla.commands.doctor_checks.facts import (
     AccessFacts,
     ClockFacts,
@@ -21,7 +25,21 @@ from disksla.commands.doctor_checks.facts import (
     StateFacts,
     WebFacts,
 )
-from support.machine_facts import DISK, HEALTHY, SETTINGS, UNIT, configured, machine
+from disksla.commands.doctor_checks.provider_checks import _FIXES
+from disksla.kernel.disks.disk import Disk
+from disksla.promise.configuration.settings_file import parse_settings
+from metrics_page import OF_DISKS, OF_THE_DAEMON
+from support.machine_facts import (
+    CATALOG,
+    DISK,
+    HEALTHY,
+    SETTINGS,
+    UNIT,
+    configured,
+    machine,
+    result,
+    terms_file,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "exporter" / "disksla" / "commands" / "doctor_checks"
@@ -120,3 +138,38 @@ def test_document_has_the_ids_of_all_checks() -> None:
     used |= {"kernel.iowait"}  # composed of the source's name
     document = (ROOT / "docs" / "install.md").read_text("utf-8")
     assert set(ids.findall(document)) == used
+
+
+def test_metrics_that_are_asked_for_exist() -> None:
+    assert set(METRICS) <= {metric.name for metric in (*OF_DISKS, *OF_THE_DAEMON)}
+
+
+@pytest.mark.parametrize("source", ["api", "metadata"])
+@pytest.mark.parametrize("reason", get_args(ExchangeReason))
+def test_each_problem_of_a_provider_is_wrong_and_has_a_fix(source: str, reason: str) -> None:
+    problems = f"problems: [{{source: {source}, reason: {reason}, message: it failed}}]"
+    file = terms_file(f"source: api\n{problems}")
+    found = result(machine(configuration=configured(SETTINGS, file)), "provider.detect")
+    assert (found.status, found.found, found.fix) == ("wrong", "it failed", _FIXES[reason])
+
+
+def test_disk_without_terms_names_a_line_that_matches_it() -> None:
+    fix = result(machine(configuration=configured("")), "disks.terms").fix or ""
+    line = fix.partition("#")[0].replace("TYPE", "aws.gp3")
+    settings = parse_settings(line.encode(), "x", CATALOG)
+    assert settings.disks[0].match.volume == "vol-0a1b"
+
+
+@given(st.sampled_from(("volume", "serial", "wwn")), st.text(min_size=1, max_size=30))
+def test_key_of_a_disk_is_read_as_it_was(key: str, value: str) -> None:
+    value = "".join(filter(str.isprintable, value)).strip() or "x"
+    disk = Disk("nvme2n1", 259, 9, GIB, **{key: value})  # type: ignore[arg-type]
+    line = f"disks: [{{match: {{{_key(disk)}}}, terms: aws.gp3}}]"
+    settings = parse_settings(line.encode("utf-8", "replace"), "x", CATALOG)
+    if value.isascii():
+        assert settings.disks[0].match.given() == {key: value}
+
+
+@pytest.mark.parametrize("name", ["vdb", "cciss/c0d0"])
+def test_key_without_anything_else_is_the_device(name: str) -> None:
+    assert _key(Disk(name, 259, 9, GIB)) == f"device: {name}"

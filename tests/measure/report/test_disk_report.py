@@ -219,6 +219,14 @@ def test_names_are_escaped(report: Report, text: str) -> None:
     page.encode()
 
 
+def test_terms_that_are_no_type_have_words(report: Report) -> None:
+    disk = of(report)
+    for terms, words in (("custom", "terms written out"), ("", "unknown type")):
+        last = replace(disk.parts[-1], facts=replace(disk.facts, terms=terms))
+        changed = replace(disk, parts=(*disk.parts[:-1], last))
+        assert f"vdb, {words}, 30 GiB: NOT" in text_of_report(replace(report, disks=(changed,)))
+
+
 def test_same_series_make_the_same_bytes(report: Report) -> None:
     quiet = DiskSeries(OTHER)
     quiet.scrape()

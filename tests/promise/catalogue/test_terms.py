@@ -119,12 +119,13 @@ def test_catalog_finds_terms_by_id_and_alias() -> None:
     assert [row.id for row in catalog.rows] == ["acme.disk", "acme.other"]
 
 
-def test_catalog_error_names_close_ids() -> None:
+@pytest.mark.parametrize("name", ["acme.dis", "ACME.DISK"])
+def test_catalog_error_names_close_ids(name: str) -> None:
     catalog = Catalog(
         [make_terms(aliases=["acme.dsik"]), make_terms(id="other.nvme", provider="other")]
     )
-    with pytest.raises(DiskslaError, match=r"^unknown terms 'acme.dis'; did you mean acme.disk\?"):
-        catalog["acme.dis"]
+    with pytest.raises(DiskslaError, match=rf"^unknown terms '{name}'; did you mean acme.disk\?"):
+        catalog[name]
 
 
 def test_catalog_error_names_command_without_close_id() -> None:

@@ -75,31 +75,12 @@ def test_settings_are_logged_at_start(web: Path, caplog: pytest.LogCaptureFixtur
     ]
 
 
-def test_policy_has_the_configured_headers(web: Path) -> None:
-    access = load(web, HEADERS)
-    assert access.policy().headers == (("X-Frame-Options", "deny"),)
-    web.write_text("")
-    assert access.policy().headers == ()
-
-
 def test_users_change_with_the_file(web: Path) -> None:
     access = load(web, USERS)
     web.write_text(USERS.replace("alice", "carol"))
     config = access.policy().config
     assert config is not None
     assert list(config.users) == ["carol"]
-
-
-def test_certificates_change_with_their_files(web: Path) -> None:
-    access = load(web, TLS)
-    before = access.policy().context
-    for suffix in ("crt", "key"):
-        shutil.copy(web.with_name(f"renewed.{suffix}"), web.with_name(f"server.{suffix}"))
-    after = access.policy().context
-    assert after is not None
-    assert after is not before
-    assert access.covers(after)
-    assert not access.covers(before)
 
 
 def test_rewritten_files_change_nothing(web: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -156,22 +137,6 @@ def test_each_new_problem_is_logged(web: Path, caplog: pytest.LogCaptureFixture)
     problems = [event.fields["err"] for event in events(caplog)]
     assert len(problems) == 3
     assert "No such file" in problems[-1]
-
-
-@pytest.mark.parametrize("name", ["server.crt", "server.key"])
-def test_invalid_certificate_rejects_new_connections(name: str, web: Path) -> None:
-    access = load(web, TLS + USERS)
-    context = access.policy().context
-    content = web.with_name(name).read_bytes()
-    web.with_name(name).write_text("")
-    policy = access.policy()
-    assert not policy.is_open
-    assert policy.config is not None, "open connections are still answered"
-    assert access.covers(context)
-    assert access.errors == 1
-    web.with_name(name).write_bytes(content)
-    assert access.policy().is_open
-    assert access.covers(context)
 
 
 def test_invalid_certificate_does_not_hide_removed_passwords(web: Path) -> None:

@@ -88,13 +88,6 @@ def test_no_class_waits_for_another(blocked: ServiceClass) -> None:
         assert [client.get(f"/{each}/free") for each in others] == [200, 200, 200]
 
 
-def test_health_waits_for_no_class() -> None:
-    with serving() as client:
-        for each in WORKED:
-            client.block(each)
-        assert client.get("/health/free") == 200
-
-
 @pytest.mark.parametrize("service_class", WORKED)
 def test_beyond_a_few_that_wait_is_503_with_a_time(service_class: ServiceClass) -> None:
     with serving() as client:

@@ -152,17 +152,6 @@ def test_alpn_offers_http_1_1(serve: Serve) -> None:
         assert client.selected_alpn_protocol() == "http/1.1"
 
 
-def test_tls_requests_can_be_joined_or_split(serve: Serve) -> None:
-    with serve(TLS).connect_tls() as client:
-        request = b"GET /%d HTTP/1.1\r\nHost: x\r\n%s\r\n"
-        client.sendall(request % (1, b"") + request % (2, b""))
-        for byte in request % (3, b"Connection: close\r\n"):
-            client.sendall(bytes([byte]))
-        received = b"".join(iter(lambda: client.recv(65536), b""))
-    assert received.count(b"HTTP/1.1 200 OK") == 3
-    assert received.endswith(b"/3\n")
-
-
 def test_unencrypted_request_to_tls_port_is_400(serve: Serve) -> None:
     connection = serve(TLS).http()
     status, text = get(connection)

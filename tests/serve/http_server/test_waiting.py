@@ -38,13 +38,6 @@ def all_taken(found: Waiting[str]) -> list[str]:
     return [found.take() for _ in range(len(found))]
 
 
-def test_a_client_that_comes_again_is_last() -> None:
-    found = waiting("a1", "b1")
-    assert found.take() == "a1"
-    found.add("a", "a2")
-    assert all_taken(found) == ["b1", "a2"]
-
-
 def test_who_was_served_before_comes_first_and_keeps_nobody_out() -> None:
     known = KnownClients()
     for at_s, client in enumerate("pqr"):

@@ -12,7 +12,7 @@ from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import to_read_often
 from disksla.state.pipeline.tick import Tick
 from disksla.verdict.throttling.verdict import WindowVerdict
-from support.ebs_pages import INSTANCE_STORE_MAGIC, Page, bins_of
+from support.ebs_pages import Page, bins_of
 from support.simulated_host import Machine, a_disk
 
 FIRST = Page(total_read_ops=10, read_bins=bins_of({256: 10}), write_bins=bins_of({}))
@@ -86,17 +86,6 @@ def test_what_the_second_reading_adds() -> None:
     assert found["read_latency_seconds_count"] == found["read_latency_seconds_bucket +Inf"] == 3
     assert found["read_latency_seconds_sum"] == 0.003
     assert found["write_latency_seconds_count"] == 0
-
-
-def test_instance_store_has_the_limits_of_the_volume() -> None:
-    machine = a_machine()
-    store = FIRST._replace(magic=INSTANCE_STORE_MAGIC)
-    reads(machine, store)
-    reads(machine, store._replace(instance_exceeded_iops_us=100_000))
-    assert {name: value for name, value in published(machine).items() if "throttled" in name} == {
-        "throttled_seconds_total iops": 0.1,
-        "throttled_seconds_total bandwidth": 0.0,
-    }
 
 
 def test_nothing_is_published_of_a_page_that_is_not_read_any_more() -> None:

@@ -55,13 +55,6 @@ def test_cache_can_be_disabled() -> None:
     ]
 
 
-def test_another_key_is_rendered() -> None:
-    cache = PageCache[str](Sharing(1000))
-    assert cache.get("text", lambda: "text") == "text"
-    assert cache.get("OpenMetrics", lambda: "OpenMetrics") == "OpenMetrics"
-    assert cache.get("OpenMetrics", lambda: "again") == "OpenMetrics"
-
-
 def test_failed_page_is_rendered_again() -> None:
     cache = PageCache[str](Sharing(1000))
 

@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 from hypothesis import example, given
@@ -14,7 +16,7 @@ from disksla.promise.catalogue.limits import NO_LIMITS, Limits, Rates, build_lim
 from disksla.serve.metrics.self_metrics import BuildInfo
 from disksla.serve.pages.page import CONTENT_SECURITY_POLICY, Frame
 from disksla.serve.pages.status_page import status_page
-from disksla.state.pipeline.snapshot import SamplerStats, Snapshot
+from disksla.state.pipeline.snapshot import DiskSnapshot, SamplerStats, Snapshot
 from disksla.tell.explanation.past import HistoryView
 from disksla.verdict.throttling.throttle import UNKNOWN_LIMIT, Ceiling, Throttle
 from disksla.verdict.throttling.verdict import Verdict
@@ -53,14 +55,6 @@ def read(text: str) -> HtmlPage:
     return found
 
 
-def last_row(text: str) -> list[str]:
-    return read(text).rows[-1]
-
-
-def cells(snapshot: Snapshot) -> list[str]:
-    return read(page(snapshot)).rows[1]
-
-
 @scaled(80)
 @given(views)
 @example(view(disk_view(HOSTILE, hostile=HOSTILE)))
@@ -76,20 +70,6 @@ def test_names_of_disks_are_escaped(snapshot: Snapshot) -> None:
             assert "".join(escape_control(name).split()) in shown
 
 
-def test_disk_is_one_row() -> None:
-    assert cells(view(disk_view(limits=BURST_LIMITS))) == [
-        "vdb 500 GiB Virtual Disk 6ea73b81-555e-4a74-9",
-        "/var/lib/postgresql",
-        "Throttled at an unknown limit at 300 IOPS throttled 0.8 % hung under 0.1 %",
-        "vk.high-iops vk",
-        "300 / 300 IOPS 28.61 MiB/s / 28.61 MiB/s latency 20 ms, indicative shared",
-        "4010 / 1210 IOPS 156.7 MiB/s / 47.3 MiB/s",
-        "47 %",
-        "5",
-        "9800 / 4990 IOPS 382.8 MiB/s / 194.9 MiB/s",
-    ]
-
-
 def test_of_many_disks_twenty_are_shown_and_the_others_are_links() -> None:
     names = [f"vd{a}{b}" for a in "abcdefghijklmnopqrst" for b in "abcdefghijklmnopqrstuvwxy"]
     text = page(view(*map(disk_view, names)))
@@ -101,108 +81,55 @@ def test_of_many_disks_twenty_are_shown_and_the_others_are_links() -> None:
     assert len(text) < 120_000
 
 
-def throttled_at(throttle: Throttle, limits: Limits, verdict: Verdict = "throttled") -> Snapshot:
-    disk = disk_view(limits=limits)
+def throttled_at(
+    name: str, throttle: Throttle, limits: Limits = BURST_LIMITS, verdict: Verdict = "throttled"
+) -> DiskSnapshot:
+    disk = disk_view(name, limits=limits)
     ceiling = Ceiling(throttle, 300.0, 300.0 * 65536)
     now = throttle if verdict == "throttled" else None
-    return view(changed(disk, verdict=verdict, ceiling=ceiling, throttle=now))
+    return changed(disk, verdict=verdict, ceiling=ceiling, throttle=now)
 
 
-def test_rate_at_which_a_disk_is_throttled() -> None:
-    assert cells(throttled_at(Throttle("base", "bandwidth"), BURST_LIMITS))[2].startswith(
-        "You: throttled at the limit you bought at 18.75 MiB/s throttled"
-    )
-    shown = throttled_at(Throttle("base", "iops"), BURST_LIMITS, verdict="met")
-    assert cells(shown)[2].startswith("OK, 47 % of the limit throttled")
-    unknown = Ceiling(Throttle("base", "iops"), None, None, 0.1)
-    [disk] = throttled_at(Throttle("base", "iops"), BURST_LIMITS).disks
-    shown = view(changed(disk, ceiling=unknown))
-    assert cells(shown)[2].startswith("You: throttled at the limit you bought throttled")
+BY_IOPS, SOLD = Throttle("base", "iops"), build_limits(Rates(400.0, 400.0), "sum")
+DISKS = (
+    disk_view("vda", limits=BURST_LIMITS),
+    throttled_at("vdb", Throttle("base", "bandwidth")),
+    throttled_at("vdc", BY_IOPS, verdict="met"),
+    changed(throttled_at("vdd", BY_IOPS), ceiling=Ceiling(BY_IOPS, None, None, 0.1)),
+    throttled_at("vde", UNKNOWN_LIMIT, SOLD),  # the only one that its terms should explain
+    throttled_at("vdf", UNKNOWN_LIMIT, NO_LIMITS),
+    throttled_at("vdg", UNKNOWN_LIMIT, SOLD, verdict="met"),
+    throttled_at("vdh", BY_IOPS, SOLD),
+    throttled_at("vdi", Throttle("base", "machine_iops")),
+    disk_view("vdj", limits=Limits(rates=Rates(write_iops=400.0), latency_s=0.001)),
+    disk_view("vdk", load_now=1.37),
+    disk_view("vdl", totals=None),
+    unknown_disk_view("vdm"),
+)
+WRITTEN_OUT = changed(
+    group_view(),
+    shared=SharedLimits("configuration", HOSTILE, "", NO_LIMITS),
+    throttled_s={"iops": 0.0},
+    credits=(),
+)
 
 
-def test_unknown_limit_is_explained_if_there_are_terms() -> None:
-    limits = build_limits(Rates(400.0, 400.0), "sum")
-    shown = throttled_at(UNKNOWN_LIMIT, limits)
-    assert cells(shown)[2].startswith("Throttled at an unknown limit at 300 IOPS throttled")
-    assert "The terms of vdb do not explain the rate" in page(shown)
-    for other in (
-        throttled_at(UNKNOWN_LIMIT, NO_LIMITS),
-        throttled_at(UNKNOWN_LIMIT, limits, verdict="met"),
-        throttled_at(Throttle("base", "iops"), limits),
-    ):
-        assert "do not explain" not in page(other)
-
-
-def test_disk_that_is_throttled_by_its_machine() -> None:
-    shown = throttled_at(Throttle("base", "machine_iops"), BURST_LIMITS)
-    assert cells(shown)[2].startswith("The machine: throttled at its limit throttled")
-    assert "do not explain" not in page(shown)
-
-
-def test_machine_has_a_table_of_its_limits() -> None:
-    shown = page(changed(view(disk_view()), groups=(group_view(),)))
-    assert last_row(shown) == [
-        "m5.large all EBS volumes of the instance together",
-        "vdb vdc",
-        "3600 / 3600 IOPS 77.49 MiB/s / 77.49 MiB/s shared",
-        "98 %",
-        "42 s",
-        "iops 31.2 %",
-    ]
-    other = changed(
-        group_view(),
-        shared=SharedLimits("configuration", HOSTILE, "", NO_LIMITS),
-        throttled_s={"iops": 0.0},
-        credits=(),
-    )
-    shown = page(changed(view(disk_view()), groups=(other,)))
-    assert last_row(shown)[0].startswith("limits written out <script>")
-    assert last_row(shown)[4:] == ["never", "–"]  # noqa: RUF001 -- it is the dash shown
-
-
-def test_unknown_values_are_dashes() -> None:
-    _, mounted, verdict, _, limits, _, load, inflight, _ = cells(view(unknown_disk_view()))
-    assert {mounted, verdict, load, inflight} == {"–"}  # noqa: RUF001 -- it is the dash shown
-    assert limits == "none"
-
-
-def test_limit_of_writes_only_is_shown() -> None:
-    limits = Limits(rates=Rates(write_iops=400.0), latency_s=0.001)
-    shown = cells(view(disk_view(limits=limits)))[4]
-    assert shown == "– / 400 IOPS latency 1 ms"  # noqa: RUF001 -- it is the dash shown
-
-
-def test_load_meter_ends_at_the_limit() -> None:
-    disk = disk_view(load_now=1.37)
-    assert read(page(view(disk))).of("meter")[0]["value"] == "1.000"
-    assert cells(view(disk))[6] == "137 %"
+def test_page_of_every_kind_of_disk(golden: Callable[[Path, str], None]) -> None:
+    problems = {f"inflight:vd{number}": "<gone>" for number in range(12)}
+    sampler = msgspec.structs.replace(SAMPLER, problems=problems)
+    failed = msgspec.structs.replace(ABOUT, reload_successful=False)
+    text = page(KnownSnapshot(DISKS, sampler, (group_view(), WRITTEN_OUT)), failed)
+    found = read(text)
+    lines = re.findall("<p[ >].*?</p>", text.partition("<h2>Limits and rates")[2])
+    alarms = re.findall('<p class="alarm">.*?</p>|<p>inflight.*?</p>|<p>and .*?</p>', text)
+    rows = [" | ".join(row) for row in found.rows]
+    golden(Path(__file__).with_name("status.txt"), "\n".join([*alarms, *rows, *lines, ""]))
+    assert [each["value"] for each in found.of("meter")].count("1.000") == 1  # at most the limit
 
 
 def test_page_without_disks_has_a_hint() -> None:
     assert "No disk is monitored" in page(view())
-
-
-def test_failed_reload_and_unreadable_sources_are_shown() -> None:
-    failed = BuildInfo(
-        "0.1.0", "unknown", "3.11", "6.1", reload_successful=False, reload_success_timestamp_s=0
-    )
-    text = page(view(), failed)
-    assert "Not working: inflight." in text
-    assert "The last reload failed" in text
     assert "The last reload failed" not in page(view())
-
-
-def test_list_of_problems_is_limited() -> None:
-    problems = {f"inflight:vd{number}": "<gone>" for number in range(12)}
-    text = page(KnownSnapshot((), msgspec.structs.replace(SAMPLER, problems=problems)))
-    assert "<p>inflight:vd9: &lt;gone&gt;</p>" in text
-    assert "vd10" not in text
-    assert "<p>and 2 more</p>" in text
-
-
-def test_disk_without_samples_has_no_rates() -> None:
-    row = cells(view(disk_view(totals=None)))
-    assert (row[5], row[8]) == ("\u2013", "\u2013")
 
 
 def sampler_line(lateness_s: Histogram) -> str:

@@ -9,7 +9,7 @@ from disksla.base.errors import DiskslaError
 from disksla.kernel.consumers.consumer_totals import MOST_NAMES, Held
 from disksla.kernel.consumers.consumption import ConsumerReading, Consumption, OwnLimit
 from disksla.promise.configuration import Configuration
-from disksla.promise.configuration.settings import MetricsSettings, Settings
+from disksla.promise.configuration.settings import Settings
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline.advance import advance
@@ -179,11 +179,3 @@ def test_recordings_with_impossible_amounts_are_refused(consumers: str) -> None:
     line = f'{{"clocks":{clocks},"diskstats":null,"consumers":{consumers}}}'
     with pytest.raises(DiskslaError, match="invalid tick"):
         decode_tick(line.encode(), 2)
-
-
-def test_profile_lean_publishes_none_of_it() -> None:
-    settings = Settings(metrics=MetricsSettings(profile="lean"))
-    machine = Machine(a_disk(), settings=settings)
-    state = take(machine, reading(1001.0, Consumption("vda", A, bytes=1.0)))
-    assert Snapshot(state).profile == "lean"
-    assert samples(state, Snapshot(state).profile) == []

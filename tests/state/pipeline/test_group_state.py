@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.base.units import GIB, MIB
+from disksla.base.units import GIB
 from disksla.kernel.disks.disk import Disk
 from disksla.promise.catalogue.machine import MachineChoice, find_machine
 from disksla.promise.catalogue.machine_tables import load_machine_rules, read_table
@@ -117,16 +117,6 @@ def test_disk_at_the_limit_of_the_machine_is_throttled_by_it_and_not_below() -> 
     assert group_of(machine.state).present_load == pytest.approx(1.0, rel=0.01)
 
 
-def test_without_the_limit_of_the_machine_the_disk_is_below_its_promise() -> None:
-    machine = Machine(*DISKS, settings=settings_of(None, {"vda": of_own(9000)}))
-    limiter = SharedLimiter(machine, {"vda": 9000.0}, 2000)
-    for _ in range(WINDOWS):
-        limiter.serve({"vda": 400})
-    assert limits_of(machine.state, "vda").keys() <= {"unknown"}
-    assert verdicts_of(machine.state, "vda").keys() <= {"below", "throttled", "unproven"}
-    assert Snapshot(machine.state).groups == ()
-
-
 @scaled(20)
 @given(
     shared=st.integers(500, 6000),
@@ -198,36 +188,6 @@ def test_limits_of_their_own_are_never_called_those_of_the_machine(seed: int) ->
     assert group_of(machine.state).throttled_s == {"iops": 0.0, "bandwidth": 0.0}
 
 
-def test_limit_of_the_machine_in_bytes() -> None:
-    settings = settings_of(SumTerms(bytes_per_second=64 * MIB), {"vda": of_own(9000)})
-    machine = Machine(*DISKS, settings=settings)
-    limiter = SharedLimiter(machine, {"vda": 9000.0}, 1024)
-    for _ in range(WINDOWS):
-        limiter.serve({"vda": 200}, size=65536)
-    assert limits_of(machine.state, "vda").keys() <= {"machine_bandwidth"}
-    assert limits_of(machine.state, "vda")["machine_bandwidth"] > 0.9 * SEEN_S
-
-
-def test_yandex_network_ssd_on_two_vcpus_is_throttled_by_the_machine() -> None:
-    """300 GiB have 10,000 reads per second; 2 vCPUs have 7,000 requests for all disks."""
-    entry = DiskEntry(match=DiskMatch(device="vda"), terms="yandex.network-ssd", size=300 * GIB)
-    machine = Machine(settings=Settings(disks=(entry,)))
-    rules = load_machine_rules("yandex")
-    assert rules is not None
-    machine.state = reconfigured(
-        machine.state, machine.state.settings, (MachineChoice(rules, None),)
-    )
-    disk = msgspec.structs.replace(a_disk("vda"), size_bytes=300 * GIB)
-    machine.disks, machine.numbers["vda"] = (disk,), Machine(disk).numbers["vda"]
-    machine.tick(disks=(disk,), cpus=2)
-    limiter = SharedLimiter(machine, {"vda": 10_000.0}, 7000)
-    for _ in range(WINDOWS):
-        limiter.serve({"vda": 900})
-    assert limits_of(machine.state, "vda").keys() == {"machine_iops"}
-    assert verdicts_of(machine.state, "vda").keys() <= {"idle", "unproven", "throttled"}
-    assert group_of(machine.state).shared.machine == "2 vCPUs"
-
-
 @pytest.mark.parametrize("served", [1262, 1440])
 def test_request_may_cost_both_iops_and_bandwidth_of_the_machine(served: int) -> None:
     """1,262 requests of 64 KiB per second by the constants of the block store, or 90 MiB/s."""
@@ -246,21 +206,6 @@ def test_request_may_cost_both_iops_and_bandwidth_of_the_machine(served: int) ->
 
 
 BURSTING = SumTerms(iops=500, burst=SumBurst(iops=2000, iops_credits=10_000))
-
-
-def test_credits_of_the_machine_are_used_by_all_its_disks() -> None:
-    own = {"vda": of_own(9000), "vdb": of_own(9000)}
-    machine = Machine(*DISKS, settings=settings_of(BURSTING, own))
-    limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 10_000)
-    for _ in range(50):
-        limiter.serve({"vda": 50, "vdb": 50})
-    (level,) = group_of(machine.state).credits
-    assert level.upper_credits == pytest.approx(10_000 - 5 * (1000 - 500), abs=200)
-    assert level.lower_credits == 0.0
-    for _ in range(50):
-        limiter.serve({"vda": 150, "vdb": 20})
-    (after,) = group_of(machine.state).credits
-    assert after.upper_credits == pytest.approx(level.upper_credits - 5 * (1700 - 500), abs=200)
 
 
 def test_credits_of_the_machine_outlive_a_restart() -> None:
@@ -516,19 +461,6 @@ def excluded_beside(
     discovery = DiscoverySettings(exclude=(DevicePattern.parse("."),))
     settings = settings_of(of_own(shared), own, discovery=discovery)
     return Machine(*disks, settings=settings)
-
-
-def test_disk_that_is_not_monitored_counts_for_the_group() -> None:
-    """Each of two disks has half of the IOPS of the machine; one of them is excluded."""
-    machine = excluded_beside(*DISKS)
-    limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 2000)
-    for _ in range(WINDOWS):
-        limiter.serve({"vda": 300, "vdb": 300})
-    assert machine.state.monitored.keys() == {"vda"}
-    assert group_of(machine.state).devices == ("vda",)
-    assert group_of(machine.state).present_load == pytest.approx(1.0, rel=0.01)
-    assert group_of(machine.state).throttled_s["iops"] == pytest.approx(SEEN_S, abs=0.2)
-    assert limits_of(machine.state, "vda").keys() == {"machine_iops"}
 
 
 @scaled(10)

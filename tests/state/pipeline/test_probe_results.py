@@ -10,31 +10,22 @@ from disksla.state.pipeline.probe_results import (
     ProbeResult,
     ProbeTotals,
 )
+from support.any_records import Kinds, records
 
 DAY_S = 86400.0
 
-bins = st.lists(st.builds(LatencyBin, st.floats(1e-6, 10), st.integers(1, 1000)), max_size=5).map(
-    tuple
-)
-results = st.one_of(
-    st.builds(
-        ProbeResult,
-        device=st.just("vda"),
-        kind=st.just("read-latency"),
-        timestamp_s=st.floats(0, 2e9),
-        skipped=st.sampled_from(SKIP_REASONS),
-    ),
-    st.builds(
-        ProbeResult,
-        device=st.just("vda"),
-        kind=st.just("read-latency"),
-        timestamp_s=st.floats(0, 2e9),
-        failure=st.none() | st.sampled_from(FAILURE_REASONS),
-        requests=st.integers(0, 1000),
-        transferred_bytes=st.integers(0, 10**7),
-        spent_bytes=st.integers(0, 10**7),
-        bins=bins,
-    ),
+KINDS: Kinds = {float: st.floats(0, 2e9), int: st.integers(0, 10**7)}
+OF_VDA = {"device": st.just("vda"), "kind": st.just("read-latency")}
+bins = st.lists(st.builds(LatencyBin, st.floats(1e-6, 10), st.integers(1, 1000)), max_size=5)
+results = records(
+    ProbeResult, KINDS, "timestamp_s", skipped=st.sampled_from(SKIP_REASONS), **OF_VDA
+) | records(
+    ProbeResult,
+    KINDS,
+    "timestamp_s requests transferred_bytes spent_bytes",
+    failure=st.none() | st.sampled_from(FAILURE_REASONS),
+    bins=bins.map(tuple),
+    **OF_VDA,
 )
 
 

@@ -84,14 +84,6 @@ def test_credits_are_restored() -> None:
     assert restored_upper == 8000
 
 
-def test_bounds_widen_with_elapsed_time() -> None:
-    machine = idle_machine()
-    lowers = [bounds(restored(machine, after_s).credits)[0] for after_s in (0.0, 1.0, 3.0, 10.0)]
-    assert lowers == sorted(lowers, reverse=True)
-    assert lowers[0] > 7800
-    assert lowers[-1] == 0.0
-
-
 def test_bounds_widen_by_clock_error_across_boots() -> None:
     assert bounds(restored(idle_machine(), 1.0, boot="another").credits) == (0.0, 8000.0)
 
@@ -123,14 +115,6 @@ def test_nothing_is_restored_without_state_or_clock() -> None:
     assert (
         restore_disk(PreviousRun(saved_by(idle_machine()), BOOT), DISK, assignment, None) == fresh
     )
-
-
-def test_bucket_of_another_capacity_starts_unknown() -> None:
-    smaller = SumBurst(iops=2000.0, iops_credits=5000.0)
-    machine = idle_machine()
-    state = reconfigured(machine.state, settings(smaller))
-    assignment = state.monitored["vda"].assignment
-    assert bounds(restored(machine, assignment=assignment).credits) == (0.0, 5000.0)
 
 
 def test_new_bucket_starts_unknown() -> None:

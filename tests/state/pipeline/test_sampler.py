@@ -1,7 +1,8 @@
-"""The sampler thread."""
+"""The sampler thread, and ticks that fail."""
 
 import logging
 import os
+from collections.abc import Collection
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from disksla.promise.configuration.settings import (
 from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.advance import advance, advance_in_parts
 from disksla.state.pipeline.sampler import Sampler, read_clocks
+from disksla.state.pipeline.sampler_stats import SamplerStats
 from disksla.state.pipeline.state import State
 from disksla.state.pipeline.tick import Tick
 from disksla.verdict.interval.interval import Clocks
@@ -169,6 +171,34 @@ def test_failed_tick_is_logged_and_sampling_continues(
         "sampling recovered",
     ]
     assert caplog.records[0].exc_info is not None
+
+
+def sample(paths: Roots, ticks: int, failing: Collection[int]) -> list[SamplerStats]:
+    """Return the statistics of a sampler after each of so many ticks."""
+    before: list[SamplerStats] = []
+
+    def on_tick(_: Tick) -> None:
+        before.append(sampler.state.sampler_stats)
+        if len(before) == ticks:
+            sampler.stop()
+        if len(before) - 1 in failing:
+            raise RuntimeError(f"out of order at {len(before) - 1}")
+
+    sampler = Sampler(paths, BEFORE, on_tick=on_tick)
+    sampler.post((a_disk("vda"),))
+    sampler.run_for(WITHIN_S)
+    return [*before[1:], sampler.state.sampler_stats]
+
+
+def test_failed_ticks_are_counted_until_a_good_one_clears_the_problem(paths: Roots) -> None:
+    after = sample(paths, 7, failing={2, 3, 5})
+    assert [stats.errors["sampler"] for stats in after] == [0, 0, 1, 2, 2, 3, 3]
+    assert [stats.collectors["sampler"] for stats in after] == [
+        *(True, True, False, False),
+        *(True, False, True),
+    ]
+    assert [stats.ticks for stats in after] == [1, 2, 2, 2, 3, 3, 4]
+    assert after[3].problems == {"sampler": "out of order at 3"}
 
 
 def test_stop_does_not_wait_for_a_blocked_read(

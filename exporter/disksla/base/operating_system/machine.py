@@ -44,6 +44,12 @@ class Roots(msgspec.Struct, frozen=True):
         return self.sysfs / "class" / "block" / device.replace("/", "!")
 
 
+def default_roots(environment: Mapping[str, str] = os.environ) -> Roots:
+    """Return the paths below $DISKSLA_HOST, which images set to where the host's are mounted."""
+    host = Path(environment.get("DISKSLA_HOST") or "/")
+    return Roots(procfs=host / "proc", sysfs=host / "sys", udev_data=host / "run/udev/data")
+
+
 MACHINE_ID = Path("/etc/machine-id")
 UNKNOWN_MACHINE = "unknown"
 _PLACEHOLDERS = (b"", b"uninitialized")

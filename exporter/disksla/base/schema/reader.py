@@ -143,7 +143,8 @@ _ITEM = re.compile(r"(\w+)\[(\d+)\]")
 
 def close_match(word: str, words: Collection[str]) -> str:
     """Return ' (did you mean `x`?)' for the closest of `words`; empty if none is close."""
-    near = difflib.get_close_matches(word[:_LONGEST_SHOWN], words, n=1)
+    word = word[:_LONGEST_SHOWN].replace("throughput", "bandwidth")  # as providers say
+    near = difflib.get_close_matches(word, words, n=1)
     return f" (did you mean `{near[0]}`?)" if near else ""
 
 

@@ -75,9 +75,7 @@ def _fio(machine: MachineFacts, *, has_probes: bool) -> CheckResult:
     expected, fix = "fio 3.1 or newer", "apt install fio (or dnf install fio)"
     if has_probes:
         return check.wrong(f"{found}; no probe runs", expected=expected, fix=fix)
-    return check.note(
-        f"{found}; verify, sweep, identify and probe need it", expected=expected, fix=fix
-    )
+    return check.note(f"{found}; verify, sweep and probes need it", expected=expected, fix=fix)
 
 
 def _permission(machine: MachineFacts, disk: Disk, entry: ProbeEntry) -> Iterator[CheckResult]:

@@ -278,7 +278,8 @@ class IoStatReader:
         why_not = hierarchy.why_not or _too_many(self.groups.tree)
         if why_not != (self._hierarchy and self._hierarchy.why_not):
             self._post(ConsumerReading(why_not=why_not or ""))
-            log.info("consumers of disks", extra=fields(known=not why_not, err=why_not))
+            message = "consumers of disks are not known" if why_not else "consumers of disks known"
+            log.info(message, extra=fields(err=why_not))
         self._hierarchy = hierarchy._replace(why_not=why_not)
         self._root = None if why_not else hierarchy.root
         if self._root is not None:

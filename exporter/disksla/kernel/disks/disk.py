@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from disksla.base.units import format_size
+from disksla.kernel.disks.layer import Layer
 from disksla.kernel.nfs import NFS, Clues, is_proxied, storage_at
 from disksla.kernel.procfs import Mount, file_system_mounts
 
@@ -59,6 +60,8 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     """Devices stacked on this disk or its partitions (device-mapper, md), sorted."""
     slaves: tuple[str, ...] = ()
     """Devices that this one is stacked on, sorted."""
+    layer: Layer | None = None
+    """How it is made of them; None of a device that is stacked on none."""
 
     provider: str | None = None
     """Provider of the machine, of its whole disks; an id of the catalogue, or `openstack`."""

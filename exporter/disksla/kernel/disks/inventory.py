@@ -27,6 +27,7 @@ from disksla.kernel.disks.csi_volume import (
     with_csi_volumes,
 )
 from disksla.kernel.disks.disk import Disk, nfs_disks
+from disksla.kernel.disks.layer import layer_of
 from disksla.kernel.disks.multipath import multipath_wwn, with_paths, with_serial_of_paths
 from disksla.kernel.disks.stacking import with_stacking
 from disksla.kernel.disks.udev_database import (
@@ -230,6 +231,7 @@ def _describe(directory: str, udev_data: str, provider: str | None) -> Disk:
         by_id=by_id_names(properties),
         links=other_links(properties),
         slaves=files.names_in("slaves"),
+        layer=layer_of(files.names_in("slaves"), files.name, files.link),
     )
     if provider is None or partition or hidden or "/virtual/block/" in directory:
         return described

@@ -46,7 +46,9 @@ class EventFiles(NamedTuple):
         """Return what the kernel says of a tracepoint. Raise DiskslaError."""
         try:
             text = self._file(name).read_text(encoding="ascii")
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            reason = error.strerror
+        except UnicodeDecodeError as error:
             reason = str(error)
         else:
             if text.startswith("name: "):
@@ -114,7 +116,7 @@ def plan(request: EventsRequest, files: EventFiles) -> Plan:
     try:
         online = (roots.sysfs / "devices/system/cpu/online").read_text(encoding="ascii").strip()
     except OSError as error:
-        raise DiskslaError(f"cannot read the list of CPUs: {error}") from None
+        raise DiskslaError(f"cannot read the list of CPUs: {error.strerror}") from None
     if request.events == "data_writes":
         names: tuple[str, ...] = (COMPLETED,)
         filters = tuple(filter_of_data_writes(*number) for number in numbers)

@@ -12,5 +12,5 @@
 """
 
 from disksla.measure.advice.demand import Served, demand_of, served_of, total_served
-from disksla.measure.advice.scrapes import demand_of_scrapes, provision_by_limits
+from disksla.measure.advice.scrapes import demand_of_means, demand_of_scrapes, provision_by_limits
 from disksla.measure.advice.search import Candidate, Needs

@@ -13,12 +13,10 @@ from disksla.measure.advice.advice import Advice, MachineAdvice, MachineOutcome
 from disksla.measure.advice.closed_loop import ClosedLoop
 from disksla.measure.advice.search import Candidate, Outcome
 from disksla.measure.advice.simulation import ShareRange
-from disksla.promise.catalogue import UNKNOWN_TERMS
-from disksla.promise.configuration import CUSTOM_TERMS
+from disksla.promise.catalogue import TERMS_TITLES
 from disksla.tell.page import DataTable, Line, PagePart
 
 _NUMBERS = ("size", "disks", "IOPS", "throttled", "a request waits", "per month")
-_TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
 
 
 def advice_page(advice: Advice) -> Iterator[PagePart]:
@@ -26,11 +24,11 @@ def advice_page(advice: Advice) -> Iterator[PagePart]:
     demand = advice.needs.demand
     yield Line(
         f"{', '.join(advice.devices)}, {_named(advice.present.candidate)}:"
-        f" {format_duration(demand.seconds)} recorded, throttled for"
-        f" {format_percent(demand.throttled_share)} of the time"
+        f" {format_duration(demand.seconds)} recorded, {demand.limited} for"
+        f" {format_percent(demand.shown_share)} of the time"
     )
     if demand.loop is not None:
-        yield Line(_loop_sentence(demand.loop))
+        yield Line(_loop_sentence(demand.loop, demand.limited))
         yield _steps_table(demand.loop)
     if advice.outcomes or demand.loop is None:
         yield _table(advice)
@@ -52,7 +50,7 @@ def _sentences(advice: Advice) -> Iterator[str]:
             f"Left out: {names}. They count a request as up to {least}; those of this load have"
             f" {format_size(mean)} on average."
         )
-    if advice.present.candidate.terms in _TITLES:
+    if advice.present.candidate.terms in TERMS_TITLES:
         yield "Which type the disk has is not known; --terms compares what its provider sells."
 
 
@@ -79,8 +77,8 @@ def _of_loop(advice: Advice, loop: ClosedLoop) -> Iterator[str]:
         yield from _first_to_throttle(machine, step, name)
 
 
-def _loop_sentence(loop: ClosedLoop) -> str:
-    """Return what was seen of a closed loop."""
+def _loop_sentence(loop: ClosedLoop, limited: str) -> str:
+    """Return what was seen of a closed loop while the disk was limited."""
     free = (
         f"; without throttling it takes {format_duration(loop.service_s)} or more"
         if loop.service_s
@@ -88,7 +86,7 @@ def _loop_sentence(loop: ClosedLoop) -> str:
     )
     return (
         f"This is a closed loop: {format_count(loop.inflight)} requests are in flight while the"
-        f" disk is throttled, and {format_count(loop.served_iops)} are served per second. So a"
+        f" disk is {limited}, and {format_count(loop.served_iops)} are served per second. So a"
         f" request takes {format_duration(loop.request_s)}{free}."
     )
 
@@ -129,7 +127,7 @@ def _of_demand(advice: Advice) -> Iterator[str]:
     elif own is not None:
         yield f"Enough: {_named(own.candidate)}; {as_it_is}."
     else:
-        title = _TITLES.get(type_name, type_name)
+        title = TERMS_TITLES.get(type_name, type_name)
         yield f"No {title} of this size or larger is certain to be enough; {as_it_is}."
     if least is not None and least is not own:
         yield f"Least performance of all types that is enough: {_named(least.candidate)}."
@@ -137,11 +135,12 @@ def _of_demand(advice: Advice) -> Iterator[str]:
     if maybe is not None and maybe.answer == "maybe" and maybe is not present:
         share = _share_text(maybe.share)
         yield f"Perhaps enough: {_named(maybe.candidate)}, throttled for {share} of the time."
-    limited_share = advice.needs.demand.limited_share
-    if limited_share:
+    demand = advice.needs.demand
+    if demand.limited_share:
+        did = "made requests wait" if demand.limited == "throttled" else f"was {demand.limited}"
         yield (
-            f"For {format_percent(limited_share)} of the time the disk made requests wait, and the"
-            " load may have asked for more than it was given. The ranges are narrower for a"
+            f"For {format_percent(demand.limited_share)} of the time the disk {did}, and the load"
+            " may have asked for more than it was given. The ranges are narrower for a"
             " recording under higher limits."
         )
     for machine in advice.machine:
@@ -188,7 +187,7 @@ def _share_text(share: ShareRange) -> str:
 
 def _named(candidate: Candidate) -> str:
     """Return a disk in words, such as 'aws.gp3, 200 GiB, with 4200 IOPS'."""
-    name = _TITLES.get(candidate.terms, candidate.terms)
+    name = TERMS_TITLES.get(candidate.terms, candidate.terms)
     text = f"{name}, {format_size(candidate.size_bytes)}"
     bought = _bought(candidate)
     return f"{text}, with {bought}" if bought else text
@@ -220,8 +219,8 @@ def _table(advice: Advice) -> DataTable:
     price = ("per month",) if advice.prices is not None else ()
     rows = []
     for outcome in (advice.present, *advice.outcomes):
-        candidate = outcome.candidate
-        name = candidate.terms.partition(".")[2] or _TITLES.get(candidate.terms, candidate.terms)
+        candidate, terms = outcome.candidate, outcome.candidate.terms
+        name = terms.partition(".")[2] or TERMS_TITLES.get(terms, terms)
         cells = _outcome_cells(outcome)
         if loop is not None:
             cells = cells[0], _waits_text(loop, outcome.performance_iops)

@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from disksla.base.counts import total
 from disksla.measure.advice.closed_loop import (
@@ -82,6 +82,8 @@ class Demand(NamedTuple):
     windows: tuple[DemandWindow, ...]
     loop: ClosedLoop | None = None
     """None unless it was a closed loop, throttled for most of the time."""
+    limited: Literal["throttled", "at its limit"] = "throttled"
+    """What is known of limited time: verdicts, or means that were at a limit."""
 
     @property
     def seconds(self) -> float:
@@ -99,6 +101,11 @@ class Demand(NamedTuple):
         """Share of the time in which the disk was throttled, by the verdicts."""
         throttled_s = sum(window.throttled_s for window in self.windows)
         return throttled_s / self.seconds if self.windows else 0.0
+
+    @property
+    def shown_share(self) -> float:
+        """Share of the time in which the disk was throttled, or of means at a limit."""
+        return self.throttled_share if self.limited == "throttled" else self.limited_share
 
     @property
     def work(self) -> Work:

@@ -20,6 +20,7 @@ from disksla.measure.advice.closed_loop import (
     steady_iops,
 )
 from disksla.measure.advice.demand import NOTHING, Demand, DemandWindow
+from disksla.measure.means import Mean
 from disksla.measure.prometheus import DATA_WRITES, FLUSHES, CounterName, Step
 from disksla.promise.catalogue import (
     NO_LIMITS,
@@ -86,6 +87,31 @@ def demand_of_scrapes(*disks: Sequence[Step], limits: Limits = NO_LIMITS) -> Dem
     return demand._replace(loop=_loop(together, steady_iops(demand.work, limits)))
 
 
+def demand_of_means(
+    means: Sequence[Mean], at_limit: Sequence[bool], limits: Limits = NO_LIMITS
+) -> Demand:
+    """Return what was asked of a disk, or of disks together, in intervals that others recorded.
+
+    In an interval at a limit, the load may have asked for more. That requests waited for a limiter
+    is not known, but if they did, they were a closed loop by what is known of them.
+    """
+    windows: list[DemandWindow] = []
+    throttled = []
+    for mean, is_at in zip(means, at_limit, strict=True):
+        whole = mean.interval
+        least, most = _least_and_most(whole, whole.flushes)
+        seconds = whole.seconds
+        limited_s = seconds if is_at else 0.0
+        served = _Served(seconds, least, most, 0.0, limited_s, wait_s=0.0, peak=None)
+        windows += _windows(served)
+        if is_at:
+            requests = least.requests, most.requests
+            throttled.append(ThrottledTime(seconds, *requests, mean.took_s))
+    demand = Demand(tuple(windows), limited="at its limit")
+    limit_iops = steady_iops(demand.work, limits)
+    return demand._replace(loop=closed_loop_of(throttled, demand.seconds, limit_iops))
+
+
 def _loop(steps: Sequence[_Served], limit_iops: float) -> ClosedLoop | None:
     """Return the closed loop that was throttled, if it was one.
 
@@ -126,22 +152,28 @@ def _served(step: Step) -> _Served:
 
 
 def _work(step: Step) -> tuple[Work, Work]:
-    """Return what completed in a step, with the fewest and the most data writes.
+    """Return what completed in a step, with the fewest and the most data writes."""
+    is_exact = (DATA_WRITES, "") in step.increases
+    whole = Work(
+        reads=step.of(CounterName.READS),
+        writes=step.of(DATA_WRITES if is_exact else CounterName.WRITES),
+        read_bytes=step.of(CounterName.READ_BYTES),
+        written_bytes=step.of(CounterName.WRITTEN_BYTES),
+    )
+    return _least_and_most(whole, 0.0 if is_exact else step.of(FLUSHES))
+
+
+def _least_and_most(whole: Work, flushes: float) -> tuple[Work, Work]:
+    """Return requests with the fewest and the most data writes.
 
     Flushes are counted before the writes that they follow, and merged, so that half of the writes
     is certain.
     """
-    fewest = writes = step.of(CounterName.WRITES)
-    flushes = step.of(FLUSHES)
-    if flushes:
-        fewest = min(max(0.0, writes - flushes), writes / 2)
-    if (DATA_WRITES, "") in step.increases:  # counted exactly
-        fewest = writes = step.of(DATA_WRITES)
-    reads, read_bytes = step.of(CounterName.READS), step.of(CounterName.READ_BYTES)
-    written_bytes = step.of(CounterName.WRITTEN_BYTES)
+    writes = whole.writes
+    fewest = min(max(0.0, writes - flushes), writes / 2) if flushes else writes
     return (
-        Work(reads, fewest, read_bytes, written_bytes),
-        Work(reads, writes, read_bytes, written_bytes),
+        Work(whole.reads, fewest, whole.read_bytes, whole.written_bytes),
+        Work(whole.reads, writes, whole.read_bytes, whole.written_bytes),
     )
 
 

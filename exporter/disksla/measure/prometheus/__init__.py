@@ -7,8 +7,22 @@
 """
 
 from disksla.measure.prometheus.period import Period, parse_period
-from disksla.measure.prometheus.query import MOST_POINTS, Series, Server, read_steps, selector
-from disksla.measure.prometheus.selection import DiskName, Selection, find_disks, parse_matchers
+from disksla.measure.prometheus.query import (
+    CHUNK_S,
+    MOST_POINTS,
+    Series,
+    Server,
+    find_series,
+    read_steps,
+    selector,
+)
+from disksla.measure.prometheus.selection import (
+    DiskName,
+    Selection,
+    find_disks,
+    is_selected,
+    parse_matchers,
+)
 from disksla.measure.prometheus.step import (
     DATA_WRITES,
     FACTS,

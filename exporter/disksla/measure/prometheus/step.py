@@ -140,10 +140,12 @@ class Scrape(msgspec.Struct):
     info: dict[str, str]
 
 
-def scrapes_of(series: Iterable[Series]) -> list[Scrape]:
+def scrapes_of(
+    series: Iterable[Series], needed: str = CounterName.VERDICT_SECONDS
+) -> list[Scrape]:
     """Return the scrapes of one disk in order of time, by the samples of its series.
 
-    A scrape without any verdict is left out. Samples may be there twice.
+    A scrape without the needed counter is left out. Samples may be there twice.
     """
     scrapes: dict[float, Scrape] = {}
     for each in series:
@@ -162,7 +164,7 @@ def scrapes_of(series: Iterable[Series]) -> list[Scrape]:
     return [
         scrapes[timestamp_s]
         for timestamp_s in sorted(scrapes)
-        if any(name == CounterName.VERDICT_SECONDS for name, _ in scrapes[timestamp_s].counters)
+        if any(name == needed for name, _ in scrapes[timestamp_s].counters)
     ]
 
 
@@ -220,7 +222,12 @@ def _step(before: Scrape, after: Scrape, facts: Facts) -> Step:
 
 
 def read_increases(
-    server: Server, names: Iterable[str], labels: Mapping[str, str], start_s: int, end_s: int
+    server: Server,
+    names: Iterable[str],
+    labels: Mapping[str, str],
+    start_s: int,
+    end_s: int,
+    needed: str = CounterName.VERDICT_SECONDS,
 ) -> Exchanges[list[Step]]:
     """Return the steps of a disk in a time, of these metrics. Raise ExchangeError."""
     matching = selector(names, labels)
@@ -229,7 +236,7 @@ def read_increases(
     for chunk_s in range(start_s, end_s, CHUNK_S):
         chunk_end_s = min(chunk_s + CHUNK_S, end_s)
         samples = yield from read_samples(server, matching, chunk_s, chunk_end_s)
-        scrapes = [*last, *scrapes_of(samples)]
+        scrapes = [*last, *scrapes_of(samples, needed)]
         steps += steps_between(scrapes)
         last = scrapes[-1:]
     return steps

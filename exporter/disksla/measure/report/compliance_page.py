@@ -7,6 +7,7 @@ from disksla.base.package_files import file_beside
 from disksla.measure.prometheus import Period
 from disksla.measure.report import compliance_wording as wording
 from disksla.measure.report.document import DiskReport, Incident, Part, Report, Slice
+from disksla.promise.catalogue import TERMS_TITLES
 from disksla.tell.explanation import SHOWN_TEXT, VERDICT_STYLE
 from disksla.tell.html_page import REPORT_STYLE, HtmlPage
 from disksla.tell.page import (
@@ -87,7 +88,7 @@ def _style(of: DiskReport | Report) -> str:
 
 
 def _disks(report: Report, described: set[int]) -> DataTable:
-    numbers = ("tested", "below", "throttled", "gaps", "compliance")
+    numbers = ("tested", "less", "throttled", "gaps", "compliance")
     rows: list[tuple[Words, ...]] = []
     for number, disk in enumerate(report.disks, 1):
         link = f"#disk-{number}" if number in described else ""
@@ -177,7 +178,10 @@ def _promise(part: Part, period: Period) -> tuple[Words, ...]:
         _moment(part.start_timestamp_s, period),
         _moment(part.end_timestamp_s, period),
         wording.compliance_text(part.totals),
-        (part.facts.terms, *wording.promise_sources(part, period)),
+        (
+            TERMS_TITLES.get(part.facts.terms, part.facts.terms),
+            *wording.promise_sources(part, period),
+        ),
     )
 
 

@@ -28,24 +28,26 @@ from disksla.measure.report.document import (
     Uptime,
     Verification,
 )
-from disksla.promise.catalogue import UNKNOWN_TERMS, Conditions, Rates
-from disksla.promise.configuration import CUSTOM_TERMS
+from disksla.promise.catalogue import CUSTOM_TERMS, TERMS_TITLES, UNKNOWN_TERMS, Conditions, Rates
+from disksla.tell.explanation import SHOWN_TEXT
 
 _RULE = (
-    "Tested is the time in which the load reached the promise: verdicts met, below and stalled,"
-    " and throttled at a limit of the disk. Time at a limit of the machine, or at an unknown"
-    " limit, counts neither for nor against the disk. Compliance is the share of the tested time"
-    " that was neither below nor stalled. A window of 100 ms is below its promise only if requests"
-    " waited, no limit of the machine explains it, and either the queue was deep enough for the"
-    " promise to apply or a limiter was seen at a lower rate."
+    "Tested is the time in which the load reached the promise: the disk kept it, gave less or hung"
+    " (verdicts met, below and stalled), or was throttled at a limit of the disk. Time at a limit"
+    " of the machine, or at an unknown limit, counts neither for nor against the disk. Compliance"
+    " is the share of the tested time in which the disk neither gave less nor hung. A window of"
+    " 100 ms is less than promised only if requests waited, no limit of the machine explains it,"
+    " and either the queue was deep enough for the promise to apply or a limiter was seen at a"
+    " lower rate."
 )
 _COUNTING = (
     "Seconds are differences of the daemon's counters between two scrapes, counted at the later"
     " one and never extrapolated. Time that was not assessed counts neither for nor against."
-    " An incident is a time with seconds below or stalled, whose breaks are shorter than 10 min;"
-    " it starts and ends at scrapes."
+    " An incident is a time with such seconds, whose breaks are shorter than 10 min; it starts and"
+    " ends at scrapes."
 )
 NOTES = (_RULE, _COUNTING)
+_LESS, _HUNG = SHOWN_TEXT["below"].words, SHOWN_TEXT["stalled"].words
 _EMPTY_S = 1e-3
 _Span = TypeVar("_Span", Incident, ThrottledSpan, Gap)
 
@@ -72,8 +74,8 @@ def summary_text(report: Report) -> str:
     disks = f"{number} disk{'' if number == 1 else 's'}"
     return (
         f"{disks}, {tested} tested, {failed} not compliant; compliance"
-        f" {compliance_text(report.totals)}, {seconds_text(report.totals.noncompliant_s)} below"
-        " or stalled"
+        f" {compliance_text(report.totals)}, {seconds_text(report.totals.noncompliant_s)} {_LESS}"
+        f" or {_HUNG}"
     )
 
 
@@ -110,7 +112,8 @@ def terms_text(disk: DiskReport) -> str:
     """Return what the disk was sold as, with its size."""
     facts = disk.facts
     size = "" if facts.size_bytes is None else f", {format_size(facts.size_bytes)}"
-    return f"{facts.terms or 'unknown type'}{size}"
+    terms = facts.terms or UNKNOWN_TERMS
+    return f"{TERMS_TITLES.get(terms, terms)}{size}"
 
 
 def identity(disk: DiskReport) -> str:
@@ -141,8 +144,8 @@ def compliance_text(totals: PeriodTotals) -> str:
 def disk_compliance_text(disk: DiskReport) -> str:
     """Return the compliance of a disk with its objective."""
     return (
-        f"{compliance_text(disk.totals)}, {seconds_text(disk.totals.noncompliant_s)} below or"
-        f" stalled (objective {share_text(disk.objective_share)})"
+        f"{compliance_text(disk.totals)}, {seconds_text(disk.totals.noncompliant_s)} {_LESS} or"
+        f" {_HUNG} (objective {share_text(disk.objective_share)})"
     )
 
 
@@ -286,8 +289,8 @@ def incident_times(incident: Incident, period: Period) -> str:
 
 
 def incident_seconds(incident: Incident) -> list[str]:
-    """Return how long the disk was below its promise, and how long stalled."""
-    parts = (("less than promised", incident.below_s), ("stalled", incident.stalled_s))
+    """Return for how long the disk gave less than promised, and for how long it hung."""
+    parts = ((_LESS, incident.below_s), (_HUNG, incident.stalled_s))
     return [f"{name} {seconds_text(each)}" for name, each in parts if each >= _EMPTY_S]
 
 
@@ -349,7 +352,7 @@ def uptime_text(uptime: Uptime) -> Iterator[str]:
     yield f"{uptime.title}, {uptime.url} ({uptime.date}). {uptime.says}"
     if uptime.stalled_s is not None:
         yield (
-            f"With stalled time as downtime: {seconds_text(uptime.stalled_s)} stalled, uptime"
+            f"With the time in which it hung as downtime: {seconds_text(uptime.stalled_s)}, uptime"
             f" {share_text(uptime.uptime_ratio)} (objective {share_text(uptime.objective_ratio)});"
             f" {_credit(uptime)}."
         )

@@ -10,7 +10,7 @@ from disksla.base.units import format_bandwidth, format_count, format_duration
 from disksla.measure.verification.measurement import Percentile
 from disksla.measure.verification.preconditions import Violation
 from disksla.measure.verification.suites import SuiteName, Unit
-from disksla.promise.configuration import CUSTOM_TERMS
+from disksla.promise.catalogue import CUSTOM_TERMS
 from disksla.verdict.throttling import Verdict
 
 SuiteTestVerdict = Literal["pass", "fail", "shown", "untested", "skipped", "unmeasured"]

@@ -30,8 +30,10 @@ from disksla.promise.catalogue.derive import (
 )
 from disksla.promise.catalogue.larger_machine import larger_machine, machine_family
 from disksla.promise.catalogue.limits import (
+    CUSTOM_TERMS,
     NO_LIMITS,
     TERMS_SOURCES,
+    TERMS_TITLES,
     UNKNOWN_TERMS,
     USUAL_IOPS_CONDITIONS,
     Assignment,

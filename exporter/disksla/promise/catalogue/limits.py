@@ -343,6 +343,10 @@ TERMS_SOURCES: tuple[TermsSource, ...] = get_args(TermsSource)
 
 UNKNOWN_TERMS = "unknown"
 """Terms and provider of a disk of which nothing says what it was sold as."""
+CUSTOM_TERMS = "custom"
+"""Terms and provider of a disk whose terms are written out, wherever."""
+TERMS_TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
+"""What people read of terms that are no type of the catalogue."""
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -374,7 +378,7 @@ class Assignment(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """The terms, for people."""
-        return "unknown type" if self.terms == UNKNOWN_TERMS else self.terms
+        return TERMS_TITLES.get(self.terms, self.terms)
 
     def said_by(self, now_s: float) -> str:
         """Return who said it and how long ago, at a time in seconds since 1970; '' if no file."""

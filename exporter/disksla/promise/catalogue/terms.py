@@ -295,7 +295,7 @@ class Catalog:
     def __getitem__(self, name: str) -> Terms:
         """Return the terms of this name. Raise DiskslaError, with close names, if unknown."""
         if name not in self._by_name:
-            matches = difflib.get_close_matches(name, self._by_name, cutoff=0.5)
+            matches = difflib.get_close_matches(name.lower(), self._by_name, cutoff=0.5)
             close = dict.fromkeys(self._by_name[match].id for match in matches)
             hint = f"did you mean {' or '.join(close)}?" if close else "see 'disksla limits'"
             raise DiskslaError(f"unknown terms '{name}'; {hint}")

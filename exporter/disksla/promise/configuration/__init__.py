@@ -1,13 +1,14 @@
 """Configuration: settings, and the terms that apply to each disk."""
 
 from disksla.promise.configuration.configuration import Configuration, ConfigurationText, TermsFile
-from disksla.promise.configuration.disk_name import find_disk, in_order, is_below
+from disksla.promise.configuration.disk_name import find_array, find_disk, in_order, is_below
 from disksla.promise.configuration.found_terms import (
     UnusedEntry,
     find_terms,
     shadowed_entries,
     unused_entries,
 )
+from disksla.promise.configuration.match_index import is_sold
 from disksla.promise.configuration.matched import (
     Matched,
     changes,
@@ -15,7 +16,6 @@ from disksla.promise.configuration.matched import (
     with_kubernetes_volumes,
 )
 from disksla.promise.configuration.matching import (
-    CUSTOM_TERMS,
     Assignments,
     assign,
     assign_all,

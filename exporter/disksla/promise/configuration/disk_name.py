@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from disksla.base.errors import DiskslaError
-from disksla.kernel.disks import Disk, devices_on, mounted_device
+from disksla.kernel.disks import Disk, devices_below, devices_on, mounted_device
 from disksla.kernel.procfs import Mount
 from disksla.promise.configuration.match_index import has_device_name, has_id, is_sold
 from disksla.promise.configuration.matching import why_not_by_default
@@ -36,6 +36,30 @@ def find_disk(name: str, disks: Collection[Disk], mounts: Collection[Mount] = ()
             raise DiskslaError(f"found several disks for '{name}'; expected one of: {names}")
     known = ", ".join(disk.name for disk in in_order(disks)) or "(no disks found)"
     raise DiskslaError(f"no disk named '{name}'; expected {_EXPECTED}: {known}")
+
+
+def find_array(
+    name: str, disks: Collection[Disk], mounts: Collection[Mount] = ()
+) -> tuple[Disk, tuple[Disk, ...]] | None:
+    """Return the array on several disks that a name means, with these; None if it means none.
+
+    It is a name of the device as in `find_disk`, or a path on its file system. Raise DiskslaError
+    for a path that is on no device.
+    """
+    short = name.removeprefix("/dev/")
+    found = [disk for disk in disks if has_device_name(short, disk)]
+    if not found and name.startswith("/") and name == short:
+        path = "/" + posixpath.normpath(name).lstrip("/")
+        device = _device_below(path, disks, mounts) if mounts else None
+        tops = [disk for disk in disks if disk.slaves and not disk.holders]
+        found = [disk for disk in tops if path in disk.mount_points]
+        if device is not None:
+            found = [disk for disk in disks if disk.name == device]
+    wholes = {disk.partition_of or disk.name for disk in found}
+    for array in (disk for disk in disks if disk.slaves and disk.name in wholes):
+        below = tuple(disk for disk in devices_below(array, disks) if is_sold(disk))
+        return (array, below) if len(below) > 1 else None
+    return None
 
 
 def in_order(disks: Iterable[Disk]) -> list[Disk]:

@@ -9,6 +9,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.units import TIB, format_size
 from disksla.kernel.disks import Disk
 from disksla.promise.catalogue import (
+    CUSTOM_TERMS,
     NO_LIMITS,
     UNKNOWN_TERMS,
     Assignment,
@@ -27,9 +28,6 @@ from disksla.promise.configuration.configuration import TermsFile
 from disksla.promise.configuration.custom_terms import custom_limits
 from disksla.promise.configuration.found_terms import FoundTerms, find_all, find_terms
 from disksla.promise.configuration.settings import DiskEntry, Settings
-
-CUSTOM_TERMS = "custom"
-"""Terms and provider of a disk whose terms are written out, wherever."""
 
 ALL_CLIENTS = "all clients"
 """Who shares limits of a mount that are written out or not known."""

@@ -147,13 +147,13 @@ class SnapshotCollector(Collector):
             if (report := reports.get(disk_key(disk.disk) or "")) is not None
         ]
         groups = [({"group": label_value(each.shared.name)}, each) for each in snapshot.groups]
-        yield from _families(rows.disk, disks)
-        yield from _families(rows.report, verified)
-        yield from _families(rows.machine, groups)
-        yield from _families(rows.sampler, [({}, snapshot.sampler)])
-        yield from _families(rows.terms, [({}, snapshot.terms)])
+        yield from families_of(rows.disk, disks)
+        yield from families_of(rows.report, verified)
+        yield from families_of(rows.machine, groups)
+        yield from families_of(rows.sampler, [({}, snapshot.sampler)])
+        yield from families_of(rows.terms, [({}, snapshot.terms)])
         if self._build_info is not None:
-            yield from _families(BUILD_METRICS, [({}, self._build_info())])
+            yield from families_of(BUILD_METRICS, [({}, self._build_info())])
 
 
 def make_registry(collector: SnapshotCollector) -> CollectorRegistry:
@@ -163,12 +163,12 @@ def make_registry(collector: SnapshotCollector) -> CollectorRegistry:
     return registry
 
 
-def _families(
+def families_of(
     metrics: Iterable[Metric[Subject]], subjects: Sequence[tuple[Labels, Subject]]
 ) -> Iterator[Family]:
     """Yield every family that has a sample; a subject comes with its label."""
     for metric in metrics:
-        family = Family(metric.name.removesuffix("_total"), metric.help, metric.kind)
+        family = Family(metric.name.removesuffix("_total"), metric.first_sentence, metric.kind)
         for labels, subject in subjects:
             family.samples.extend(_samples(metric, labels, subject))
         if family.samples:

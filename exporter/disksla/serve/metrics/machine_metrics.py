@@ -14,9 +14,6 @@ def _machine_info(group: GroupSnapshot) -> Labelled:
     return {(group.shared.machine, group.shared.title, budget.kind if budget else ""): 1}
 
 
-_SHARED = "with the budget sum or time_shared, reads and writes share it. Absent without a limit."
-
-
 def _rates(group: GroupSnapshot) -> Rates:
     return group.shared.limits.rates
 
@@ -38,27 +35,29 @@ def _limit_rows(
             return keyed(by_direction) or None
 
         text = f"{what} per second that the machine allows all disks of the group {when}, by"
-        help_text = f"{text} direction (read, write); {_SHARED}"
         yield Metric(
-            f"disksla_machine_{name}_{unit}", help_text, value, ("direction",), profile=profile
+            f"disksla_machine_{name}_{unit}",
+            f"{text} direction.",
+            value,
+            ("direction",),
+            profile=profile,
         )
 
 
-_UNIT = "in the unit of resource: iops (I/Os) or bytes. Absent if the machine has no burst."
 _LOADS: Mapping[Profile, Buckets] = {"default": Buckets((0.95,))}
 
 MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     Metric(
         "disksla_machine_info",
-        "Always 1. Labels have the machine type, or its number of vCPUs, what the limit is over,"
-        " and the budget; the label of an unknown value is empty.",
+        "Limits of the machine over a group of disks, always 1. machine is its type, or its number"
+        " of vCPUs, title what the limit is over.",
         _machine_info,
         ("machine", "title", "budget"),
         profile="lean",
     ),
     Metric(
         "disksla_machine_disk_info",
-        "Always 1. The label device is a monitored disk in the group.",
+        "A monitored disk in the group, always 1.",
         lambda group: {(device,): 1 for device in group.devices},
         ("device",),
         profile="lean",
@@ -67,45 +66,44 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     *_limit_rows("burst_limit", "together while its burst credits last", _burst_rates, "default"),
     Metric(
         "disksla_machine_load_ratio",
-        "Load of each sampling window (100 ms by default): share of the limits of the machine that"
-        " the requests of all disks of the group used together, 1 at the limit.",
+        "Load of each sampling window: the share of the limits of the machine that all disks of"
+        " the group used together, 1 at the limit.",
         lambda group: group.totals.load,
         buckets=_LOADS,
         is_histogram=True,
     ),
     Metric(
         "disksla_machine_throttled_seconds_total",
-        "Seconds in which requests of the group waited for a limit of the machine, by limit (iops,"
-        " bandwidth). disksla_throttled_seconds_total has those of each disk.",
+        "Seconds in which requests of the group waited for a limit of the machine (iops,"
+        " bandwidth).",
         lambda group: {(limit,): seconds for limit, seconds in group.throttled_s.items()},
         ("limit",),
         profile="lean",
     ),
     credits_row(
         "disksla_machine_burst_credits",
-        f"Burst credits of the machine left, as an estimate between the bounds, {_UNIT}",
+        "Burst credits of the machine left, as an estimate between the bounds, in I/Os or bytes.",
         lambda level: level.estimate_credits,
     ),
     credits_row(
         "disksla_machine_burst_credits_lower_bound",
-        f"Lowest level of burst credits of the machine that the observations allow, {_UNIT}",
+        "Lowest level of burst credits of the machine that the observations allow.",
         lambda level: level.lower_credits,
     ),
     credits_row(
         "disksla_machine_burst_credits_upper_bound",
-        f"Highest level of burst credits of the machine that the observations allow, {_UNIT}",
+        "Highest level of burst credits of the machine that the observations allow.",
         lambda level: level.upper_credits,
     ),
     credits_row(
         "disksla_machine_burst_credits_capacity",
-        f"Burst credits of a full token bucket of the machine, {_UNIT}",
+        "Burst credits of a full token bucket of the machine.",
         lambda level: level.capacity_credits,
     ),
     credits_row(
         "disksla_machine_burst_exhaustion_seconds",
         "Seconds until the burst credits of the machine are used up at the load of the last"
-        " second, from the estimate; +Inf while they do not decrease. Absent if the machine has no"
-        " burst.",
+        " second. +Inf while they do not decrease.",
         lambda level: level.exhaustion_s,
     ),
 )
@@ -120,30 +118,25 @@ def _by_consumer(
     return value
 
 
-_WATCHED = (
-    "while the disk was watched: throttled or busy, and a minute after. Divide by"
-    " disksla_consumer_watched_seconds_total. consumer is a unit, container or pod (at most five"
-    " of a disk have series), other, kernel (such as journals) or unattributed (groups that ended"
-    " before they were known). program is empty where only the group is known. Absent where"
-    " consumers are not known (docs/consumers.md)."
-)
-
 CONSUMER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_consumer_requests_total",
-        f"Requests by consumer, {_WATCHED} By control groups only where few requests are merged.",
+        "Requests by consumer, while the disk was watched (docs/consumers.md). consumer is a unit,"
+        " container or pod (at most five of a disk), other, kernel (such as journals) or"
+        " unattributed (groups that ended before they were known). program is empty where only the"
+        " group is known. Divide by disksla_consumer_watched_seconds_total.",
         _by_consumer(lambda consumers: consumers.requests),
         ("consumer", "program"),
     ),
     Metric(
         "disksla_consumer_bytes_total",
-        f"Bytes read and written by consumer, {_WATCHED}",
+        "Bytes read and written by consumer, while the disk was watched.",
         _by_consumer(lambda consumers: consumers.bytes),
         ("consumer", "program"),
     ),
     Metric(
         "disksla_consumer_watched_seconds_total",
-        "Seconds in which the consumers of the disk were known. Absent while there were none.",
+        "Seconds in which the consumers of the disk were known.",
         lambda snapshot: snapshot.consumers.watched_s or None,
     ),
 )

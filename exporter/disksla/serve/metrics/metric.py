@@ -43,7 +43,8 @@ class Metric(msgspec.Struct, Generic[Subject], frozen=True):
     name: str
     """Name as in queries: with `_total` on counters, and only there."""
     help: str
-    """One or two sentences: what is measured, its unit and source, and when it is absent."""
+    """What is measured, its unit and source; then what else docs/metrics.md says, such as when it
+    is absent. The first sentence is the HELP of the page."""
     value: Callable[[Subject], Value]
     """Value of a subject; None for no sample."""
     labels: tuple[str, ...] = ()
@@ -59,6 +60,11 @@ class Metric(msgspec.Struct, Generic[Subject], frozen=True):
     """Whether zeros, which most disks have, are published in the profile `full` only."""
     has_sum: bool = True
     """Whether the sum and the count of a histogram are published."""
+
+    @property
+    def first_sentence(self) -> str:
+        """What the page says of it."""
+        return f"{self.help.partition('. ')[0].removesuffix('.')}."
 
     @property
     def kind(self) -> Kind:

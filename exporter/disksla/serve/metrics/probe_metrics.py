@@ -47,7 +47,7 @@ def _last_probe(value: Callable[[ProbeResult], float | None]) -> Callable[[DiskS
     return _probes(lambda totals: None if totals.last is None else value(totals.last))
 
 
-_PROBED = "by probes (4 KiB, one in flight, at a low fixed rate), from the latency bins of fio"
+_PROBED = "by probes (4 KiB, one in flight, at a low fixed rate), from the bins of fio."
 _LAST_RUN = "of the last probe that ran (was not skipped)"
 _PROBED_LATENCIES: Mapping[Profile, Buckets] = {
     "lean": Buckets(),
@@ -57,7 +57,7 @@ _PROBED_LATENCIES: Mapping[Profile, Buckets] = {
 PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_probe_read_latency_seconds",
-        f"Latency in seconds of reads {_PROBED}. Absent unless such probes are configured.",
+        f"Latency in seconds of reads {_PROBED}",
         _probe_latency("read-latency"),
         profile="lean",
         buckets=_PROBED_LATENCIES,
@@ -65,7 +65,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_write_latency_seconds",
-        f"Latency in seconds of writes {_PROBED}. Absent unless such probes are configured.",
+        f"Latency in seconds of writes {_PROBED}",
         _probe_latency("write-latency"),
         profile="lean",
         buckets=_PROBED_LATENCIES,
@@ -86,9 +86,8 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_last_attempt_timestamp_seconds",
-        "Unix time in seconds at which the probe last ran, or was skipped for a temporary reason"
-        " (suspended, stalled, throttled, below, busy, credits, daily, measurement_running);"
-        " before the first attempt, the time at which it was configured.",
+        "Unix time in seconds at which the probe last ran, or was skipped for a temporary reason."
+        " Before the first attempt, the time at which it was configured.",
         _probes(lambda totals: totals.last_attempt_s),
         ("kind",),
         profile="lean",
@@ -109,8 +108,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_target_iops",
-        "Target rate of fio in requests per second, as configured or 1 % of the limit, whichever"
-        f" is less, {_LAST_RUN}.",
+        f"Target rate of fio in requests per second, {_LAST_RUN}.",
         _last_probe(lambda last: last.target_iops),
         ("kind",),
         profile="full",
@@ -131,18 +129,18 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_failures_total",
-        "Probes that ran and failed, by reason: timeout (stopped at the time limit), unplugged,"
+        "Probes that ran and failed, by reason. timeout (stopped at the time limit), unplugged,"
         " no_space, read_only, permission, no_scratch_file (cannot create a scratch file),"
-        " bad_output (fio printed no valid result) or error. A reason is absent before it occurs.",
+        " bad_output (fio printed no valid result) or error.",
         _probe_reasons(lambda totals: totals.failures),
         ("kind", "reason"),
     ),
     Metric(
         "disksla_probe_skipped_total",
-        "Probes that did not run, by reason: device_missing, suspended (by the kernel),"
+        "Probes that did not run, by reason. device_missing, suspended (by the kernel),"
         " not_sampled, stalled, throttled, below (its promise), busy, credits (low),"
         " limit_too_low (1 IOPS is over 1 % of the limit), no_file_system, daily (budget used up)"
-        " or measurement_running. A reason is absent before it occurs.",
+        " or measurement_running.",
         _probe_reasons(lambda totals: totals.skips),
         ("kind", "reason"),
     ),
@@ -155,8 +153,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_bytes_total",
-        "Bytes transferred by probes, including scratch files that they wrote. The counters of the"
-        " disk include them.",
+        "Bytes transferred by probes, including scratch files that they wrote.",
         _probes(lambda totals: totals.transferred_bytes),
         ("kind",),
         profile="full",
@@ -177,9 +174,8 @@ def _passed(result: SuiteTestResult) -> float | None:
 VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
     Metric(
         "disksla_verification_ratio",
-        "Result of the last valid `disksla verify` of the disk as a ratio to the promise, by test:"
-        " measured over promised for rates, promised over measured for latency, so that more is"
-        " better. Absent for skipped tests.",
+        "Result of the last valid `disksla verify` as a ratio to the promise, by test. More is"
+        " better: measured over promised for rates, promised over measured for latency.",
         _by_test(lambda result: result.ratio),
         ("test",),
         profile="lean",
@@ -187,23 +183,22 @@ VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
     Metric(
         "disksla_verification_required_ratio",
         "Ratio to the promise that the test requires for its request size. The test passes at this"
-        " ratio less the configured tolerance. Absent for skipped tests.",
+        " ratio less the configured tolerance.",
         _by_test(lambda result: result.required_ratio),
         ("test",),
         profile="lean",
     ),
     Metric(
         "disksla_verification_passed",
-        "Whether the test passed (1 yes, 0 no). Absent for skipped tests, and for an indicative"
-        " latency, which cannot fail.",
+        "Whether the test passed (1 yes, 0 no). Absent for an indicative latency, which"
+        " cannot fail.",
         _by_test(_passed),
         ("test",),
         profile="lean",
     ),
     Metric(
         "disksla_verification_timestamp_seconds",
-        "Unix time in seconds at which the last valid `disksla verify` of the disk ended. Absent"
-        " without one.",
+        "Unix time in seconds at which the last valid `disksla verify` of the disk ended.",
         lambda report: report.ended_timestamp_s,
         profile="lean",
     ),

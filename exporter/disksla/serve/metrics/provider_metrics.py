@@ -34,46 +34,41 @@ def _failures(snapshot: DiskSnapshot) -> Value:
     return None if provider is None else keyed(provider.failures)
 
 
-_ABSENT = "Absent without the page, and while it was not read for 10 s (docs/clouds/aws.md)."
-_LATENCY = (
-    "as the provider counted each request since the first reading of the statistics page. A bin of"
-    " the page that is not within one bucket counts in that of its upper bound."
-)
+_LATENCY = "as the provider counted each request. A bin of its page counts at its upper bound."
 
 PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_provider_throttled_seconds_total",
-        "Seconds in which the provider saw more demand than a limit allows, by its own count since"
-        " the first reading of the statistics page, by limit: iops or bandwidth of the volume,"
-        f" machine_iops or machine_bandwidth of the instance (not on instance store). {_ABSENT}",
+        "Seconds in which the provider saw more demand than a limit of the volume or the instance"
+        " allows, by its own count. Absent without its statistics page (docs/clouds/aws.md), and"
+        " while it was not read for 10 s.",
         _current(_throttled_s),
         ("limit",),
     ),
     Metric(
         "disksla_provider_queue_length",
-        f"Requests at the volume when its statistics page was read last. {_ABSENT}",
+        "Requests at the volume when its statistics page was read last.",
         _current(_queue_length),
     ),
     Metric(
         "disksla_provider_read_latency_seconds",
-        f"Seconds that reads took {_LATENCY} {_ABSENT}",
+        f"Seconds that reads took, {_LATENCY}",
         _current(lambda provider: provider.read_latency_s),
         profile="full",
         is_histogram=True,
     ),
     Metric(
         "disksla_provider_write_latency_seconds",
-        f"Seconds that writes took {_LATENCY} {_ABSENT}",
+        f"Seconds that writes took, {_LATENCY}",
         _current(lambda provider: provider.write_latency_s),
         profile="full",
         is_histogram=True,
     ),
     Metric(
         "disksla_provider_statistics_failures_total",
-        "Readings of the statistics page that gave no numbers, by reason: permission, removed,"
+        "Readings of the statistics page that gave no numbers, by reason. permission, removed,"
         " status (the disk refused) or device (another error); short, magic, version, bins or"
-        " counter (a page that cannot be right); reset (its counters began again). Absent while"
-        " there was none.",
+        " counter (a page that cannot be right); reset (its counters began again).",
         _failures,
         ("reason",),
     ),

@@ -35,7 +35,7 @@ SAMPLER_METRICS: tuple[Metric[SamplerStats], ...] = (
     ),
     Metric(
         "disksla_sampler_missed_ticks_total",
-        "Sampling deadlines that passed without a tick because the tick before was late. Counters"
+        "Sampling deadlines that passed without a tick, because the one before was late. Counters"
         " of disks lose nothing; windows become longer.",
         lambda sampler: sampler.missed_ticks,
         profile="lean",
@@ -49,7 +49,7 @@ SAMPLER_METRICS: tuple[Metric[SamplerStats], ...] = (
     ),
     Metric(
         "disksla_gaps_total",
-        "Gaps: times between two samples that were not assessed, by reason: late (tick), suspend,"
+        "Times between two samples that were not assessed, by reason. late (tick), suspend,"
         " clock_step, unreadable (/proc/diskstats), or of one disk: malformed (line), reset"
         " (counters), replaced, vanished.",
         lambda sampler: keyed(sampler.gaps),
@@ -75,8 +75,8 @@ SAMPLER_METRICS: tuple[Metric[SamplerStats], ...] = (
 BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
     Metric(
         "disksla_build_info",
-        "Always 1. Labels have the versions of disksla, of Python and of the kernel. revision is"
-        " the commit of the build, with -dirty if files differed from it, or unknown.",
+        "Versions of disksla, of Python and of the kernel, always 1. revision is the commit of the"
+        " build, with -dirty if files differed from it, or unknown.",
         lambda build_info: {
             (
                 build_info.version,
@@ -90,7 +90,7 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
     ),
     Metric(
         "disksla_config_last_reload_successful",
-        "Whether the last load of the configuration succeeded (1 yes, 0 no); after a failure the"
+        "Whether the last load of the configuration succeeded (1 yes, 0 no). After a failure the"
         " previous configuration stays in effect.",
         lambda build_info: build_info.reload_successful,
         profile="lean",
@@ -107,30 +107,30 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
 TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
     Metric(
         "disksla_terms_last_refresh_timestamp_seconds",
-        "Unix time in seconds at which the terms of a source (file, api, metadata) were true; of"
+        "Unix time in seconds at which the terms of a source (file, api, metadata) were true. Of"
         " several files, the oldest.",
         lambda terms: keyed(terms.as_of_timestamp_s),
         ("source",),
     ),
     Metric(
         "disksla_terms_expiry_timestamp_seconds",
-        "Unix time in seconds until which the terms of a source may be relied on; of several"
-        " files, the first to expire. Absent if none says it.",
+        "Unix time in seconds until which the terms of a source may be relied on. Of several"
+        " files, the first to expire.",
         lambda terms: keyed(terms.expiry_timestamp_s),
         ("source",),
         profile="lean",
     ),
     Metric(
         "disksla_terms_refresh_failures_total",
-        "Terms files that could not be read, invalid entries of others (reason invalid_entry),"
-        " and questions to the provider that failed, by source (file, api, metadata) and reason.",
+        "Failures to read terms, by source (file, api, metadata) and reason. Files that cannot be"
+        " read, invalid entries of others (invalid_entry), and questions to the provider.",
         lambda terms: {key: count for key, count in terms.failures.items() if count},
         ("source", "reason"),
     ),
     Metric(
         "disksla_terms_unused_entries",
         "Entries of the configuration and of terms files that apply to no disk, by source and"
-        " reason: unmatched (no disk), shadowed (only disks that an earlier entry matches).",
+        " reason. unmatched (no disk), shadowed (only disks that an earlier entry matches).",
         lambda terms: dict(Counter((each.source, each.reason) for each in terms.unused)),
         ("source", "reason"),
     ),

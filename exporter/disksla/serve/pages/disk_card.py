@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from disksla.base.text import escape_bytes, escape_html, percent_encoded
-from disksla.promise.catalogue import UNKNOWN_TERMS, Assignment
-from disksla.promise.configuration import CUSTOM_TERMS
+from disksla.promise.catalogue import CUSTOM_TERMS, UNKNOWN_TERMS, Assignment
 from disksla.serve.pages.charts import ChartPeriod, period_until, verdict_strip
 from disksla.serve.pages.disk_charts import history_charts
 from disksla.state.history import Slot

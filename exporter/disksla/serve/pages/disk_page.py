@@ -9,8 +9,15 @@ from disksla.serve.pages.disk_card import badge, charts, notes, recent_period, t
 from disksla.serve.pages.page import DASH, Frame
 from disksla.state.history import Slot
 from disksla.state.pipeline import DiskSnapshot, Snapshot
-from disksla.tell.explanation import SHOWN_TEXT, HistoryView, describe_machine, seconds_of
-from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart, html_of
+from disksla.tell.explanation import (
+    SHOWN_TEXT,
+    HistoryView,
+    array_name,
+    describe_machine,
+    explain_array,
+    seconds_of,
+)
+from disksla.tell.page import DataTable, FactList, Heading, Items, Line, PagePart, html_of
 
 _HOUR_S = 3600.0
 _COLUMNS = (
@@ -38,10 +45,15 @@ def disk_page(snapshot: Snapshot, name: str, past: HistoryView, frame: Frame) ->
         verdict_key(),
         *notes(disk),
     ]
+    for array in snapshot.arrays:
+        if name in map(escape_bytes, array.array.disks):
+            parts += [Heading(array_name(array)), *map(Line, explain_array(array, past))]
     machine = past.machine(disk, recent)
     if machine is not None:
         text = describe_machine(machine.shared)
         parts.append(Line(f"The disk shares limits of the machine: {text}."))
+    if events := past.events(disk):
+        parts += [Heading("What happened"), Items(events)]
     if minutes:
         parts += [
             Heading("Last hour"),

@@ -19,7 +19,9 @@ from disksla.tell.explanation import (
     SHOWN_TEXT,
     ConditionSeconds,
     HistoryView,
+    array_name,
     describe_condition,
+    explain_array,
     headline,
     seconds_of,
     shown_load,
@@ -85,6 +87,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
         *([] if step is None else [Line(step)]),
         _headline(conditions),
         *_cards(shown, past, seconds),
+        *_arrays(snapshot, past),
         *(table if rows else ()),
         *_links(others),
         *_unknown_limit(snapshot.disks),
@@ -115,6 +118,13 @@ def _cards(
             yield Section(cards, style=style, key=style)
     if disks:
         yield verdict_key()
+
+
+def _arrays(snapshot: Snapshot, past: HistoryView) -> Iterator[PagePart]:
+    """Yield what the arrays on several disks are promised; the rest is on the disks' pages."""
+    for array in snapshot.arrays[:_MAX_SHOWN]:
+        sentences = " ".join(explain_array(array, past))
+        yield Line((Styled(f"{array_name(array)}:", "strong"), f" {sentences}"))
 
 
 def _links(disks: Sequence[DiskSnapshot]) -> Iterator[PagePart]:

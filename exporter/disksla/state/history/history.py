@@ -10,8 +10,9 @@ from operator import itemgetter
 
 import msgspec
 
-from disksla.kernel.disks import Disk
+from disksla.kernel.disks import Disk, disk_key
 from disksla.promise.catalogue import Limits
+from disksla.state.history.events import events_after
 from disksla.state.history.slot import (
     PackedSlots,
     RunningTotals,
@@ -20,7 +21,7 @@ from disksla.state.history.slot import (
     slot_between,
     totals_of,
 )
-from disksla.state.pipeline import DiskState, State
+from disksla.state.pipeline import DiskEvent, DiskState, State
 from disksla.verdict.interval import Clocks
 
 SECONDS_KEPT = 300
@@ -44,6 +45,8 @@ class DiskHistory(msgspec.Struct, frozen=True, gc=False):
     """Monotonic time at which the present minute of this disk began."""
     packed_seconds: PackedSlots = PackedSlots()
     packed_minutes: PackedSlots = PackedSlots()
+    events: tuple[DiskEvent, ...] = ()
+    """Those of the last hour, the oldest first."""
 
     @property
     def disk(self) -> Disk:
@@ -108,6 +111,10 @@ class _Second(msgspec.Struct, frozen=True, gc=False):
     """Time assessed up to the end."""
     packed_idle: bytes
     """The slot of a disk that was idle and has no credits."""
+    realtime_s: float
+    """Wall-clock time of the end, since 1970."""
+    saved_events: Mapping[str, tuple[DiskEvent, ...]]
+    """Those of disks that are new here, by `disk_key`."""
 
 
 class History(msgspec.Struct, frozen=True, gc=False):
@@ -123,6 +130,13 @@ class History(msgspec.Struct, frozen=True, gc=False):
     """Of the groups of disks that share a limit of the machine, by name."""
     realtime_s: float = 0.0
     """Wall-clock time of the last slot, since 1970."""
+    saved_events: Mapping[str, tuple[DiskEvent, ...]] = {}
+    """Events that an earlier daemon saved, by `disk_key`."""
+
+    def events_by_key(self) -> dict[str, tuple[DiskEvent, ...]]:
+        """Return the events to save of disks that have a key."""
+        found = {disk_key(each.disk): each.events for each in self.disks.values() if each.events}
+        return {key: events for key, events in found.items() if key is not None}
 
     def machine_s(self, device: str, since_s: float) -> dict[str, float]:
         """Return how long each limit of the machine over a disk throttled any of its disks."""
@@ -164,6 +178,8 @@ class History(msgspec.Struct, frozen=True, gc=False):
             assessed_before_s=self.assessed_s,
             assessed_s=assessed_s,
             packed_idle=Slot(now_s, now_s - since_s, None, idle).pack(),
+            realtime_s=clocks.realtime_s,
+            saved_events=self.saved_events,
         )
         disks = {
             device: _after(self.disks.get(device), disk_state, second)
@@ -174,7 +190,14 @@ class History(msgspec.Struct, frozen=True, gc=False):
             for name, group in state.groups.items()
             if not group.shared.of_type
         }
-        return History(disks, now_s, assessed_s, machine, clocks.realtime_s)
+        return msgspec.structs.replace(
+            self,
+            disks=disks,
+            at_s=now_s,
+            assessed_s=assessed_s,
+            machine=machine,
+            realtime_s=clocks.realtime_s,
+        )
 
     def _machine(self, name: str, devices: tuple[str, ...]) -> MachineHistory:
         """Return the history of a group, a new one if it has other disks."""
@@ -196,17 +219,19 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
     is_unchanged = history is not None and disk_state is history.disk_state
     if history is None or not (is_unchanged or history.disk.is_same_as(disk_state.disk)):
         totals = totals_of(disk_state, second.assessed_s)
-        return DiskHistory(disk_state, 0.0, totals, second.end_s)
+        events = second.saved_events.get(disk_key(disk_state.disk) or "", ())
+        return DiskHistory(disk_state, 0.0, totals, second.end_s, events=events)
     at_minute, started_s = history.totals_at_minute, history.started_s
     packed_seconds, packed_minutes = history.packed_seconds, history.packed_minutes
+    latest = None
     if second.seconds is None:
         at_minute, started_s = totals_of(disk_state, second.assessed_s), second.end_s
     elif is_unchanged and disk_state.is_listed and disk_state.credits is None:
         packed_seconds = packed_seconds.plus(second.packed_idle, SECONDS_KEPT)
     else:
         before = totals_of(history.disk_state, second.assessed_before_s)
-        slot = _slot(before, disk_state, second, second.seconds)
-        packed_seconds = packed_seconds.plus(slot.pack(), SECONDS_KEPT)
+        latest = _slot(before, disk_state, second, second.seconds)
+        packed_seconds = packed_seconds.plus(latest.pack(), SECONDS_KEPT)
     if disk_state.never_done > history.disk_state.never_done:
         # Their silence was taken for a stall until other requests were completed beside them.
         packed_seconds = packed_seconds.without_stall(SECONDS_KEPT)
@@ -215,6 +240,7 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
         packed_minutes = packed_minutes.plus(slot.pack(), MINUTES_KEPT)
         at_minute, started_s = totals_of(disk_state, second.assessed_s), second.end_s
     same_limits = is_unchanged or history.limits == disk_state.assignment.limits
+    events = events_after(_without_stall(history, disk_state), latest, second.realtime_s)
     return msgspec.structs.replace(
         history,
         disk_state=disk_state,
@@ -223,7 +249,19 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
         started_s=started_s,
         packed_seconds=packed_seconds,
         packed_minutes=packed_minutes,
+        events=events if same_limits else (*events, _changed_limits(second.realtime_s)),
     )
+
+
+def _without_stall(history: DiskHistory, disk_state: DiskState) -> tuple[DiskEvent, ...]:
+    """Return the events of before; without a stall that was none, as in `_after`."""
+    if disk_state.never_done == history.disk_state.never_done:
+        return history.events
+    return tuple(each for each in history.events if each.cause != "stalled" or each.is_over)
+
+
+def _changed_limits(now_s: float) -> DiskEvent:
+    return DiskEvent("limits_changed", None, now_s, now_s, stage="ended")
 
 
 def _slot(before: RunningTotals, disk_state: DiskState, second: _Second, seconds: float) -> Slot:

@@ -1,4 +1,4 @@
-"""File format of the saved state: credits, ceilings and bytes used by probes, for each disk.
+"""File format of the saved state: credits, ceilings, bytes used by probes, events of each disk.
 
 The file is read strictly. It is rejected as a whole if it is damaged, of another format or
 machine, from the future, or inconsistent: unknown credits are better than wrong ones.
@@ -6,7 +6,7 @@ machine, from the future, or inconsistent: unknown credits are better than wrong
 
 import zlib
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -15,6 +15,7 @@ from disksla.promise.catalogue import Bucket, Resource
 from disksla.promise.configuration import ProbeKind
 from disksla.verdict.credits import Credits, advance_unobserved, from_bounds
 from disksla.verdict.interval import Clocks
+from disksla.verdict.throttling import LimitKind
 
 FORMAT = 1
 CLOCK_ERROR_S = 60.0
@@ -65,6 +66,34 @@ class SavedDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """So that a restart of the daemon does not reset the daily budget."""
 
 
+EventCause = Literal["throttled", "no_credits", "slow", "below", "stalled", "limits_changed"]
+"""`no_credits`: throttled at its own limit, without burst credits."""
+Stage = Literal["seen", "began", "ended"]
+"""`seen`: for too short a time to be said."""
+
+
+class DiskEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A problem, or a change of the limits; times are those of the wall clock, since 1970."""
+
+    cause: EventCause
+    limit: LimitKind | None
+    """Where it is throttled."""
+    began_s: float
+    seen_s: float
+    """When it was seen last; its end, if it has ended."""
+    seconds: float = 0.0
+    """How long it applied."""
+    stage: Stage = "seen"
+    iops: float = 0.0
+    """What the disk served while it applied, at last."""
+    bytes_per_second: float = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.stage == "ended"
+
+
 class SavedState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Content of the file."""
 
@@ -77,6 +106,8 @@ class SavedState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By `disk_key`."""
     groups: dict[str, dict[Resource, SavedCredits]] = {}
     """Credits of the machine, by the group of disks that share them."""
+    events: dict[str, tuple[DiskEvent, ...]] = {}
+    """Of the last hour, by `disk_key`."""
 
 
 class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

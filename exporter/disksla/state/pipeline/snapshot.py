@@ -5,8 +5,9 @@ values of a `State` directly.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,6 +16,7 @@ from disksla.base.operating_system import SourceHealth
 from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals
 from disksla.kernel.nfs import MountReading
 from disksla.kernel.procfs import Counters, HostWait
+from disksla.promise.array_promise import Array, ArrayPromise, Bound, arrays_of, promise_of
 from disksla.promise.catalogue import Limits, TermsSource
 from disksla.promise.configuration import PROBE_KINDS, ProbeKind, UnusedEntry, machine_type_of
 from disksla.state.pipeline.disk_state import DiskState
@@ -237,6 +239,15 @@ class DiskSnapshot(_Judged):
         return None if self._disk_state.mount is None else self._disk_state.mount.reading
 
 
+class ArraySnapshot(NamedTuple):
+    """Several disks that are used as one device, with what it is promised."""
+
+    array: Array
+    promise: ArrayPromise | None
+    disks: Sequence[DiskSnapshot]
+    """Those of its disks that are monitored."""
+
+
 class TermsSnapshot(msgspec.Struct, frozen=True):
     """What the entries of the configuration and of terms files say, by source."""
 
@@ -278,6 +289,30 @@ class Snapshot:
         groups = sorted(self._state.groups.items())
         return tuple(
             GroupSnapshot(group, self._state) for _, group in groups if not group.shared.of_type
+        )
+
+    @cached_property
+    def arrays(self) -> tuple[ArraySnapshot, ...]:
+        """The arrays on several disks, of which one is monitored at least, by their names."""
+        monitored = {each.disk.name: each for each in self.disks}
+        limits = {name: each.assignment.limits for name, each in monitored.items()}
+        machine = [
+            Bound(
+                " ".join(filter(None, ("the machine", each.shared.machine))),
+                frozenset(each.devices),
+                each.shared.limits.rates,
+            )
+            for each in self.groups
+            if not each.shared.is_cache
+        ]
+        return tuple(
+            ArraySnapshot(
+                array,
+                promise_of(array, limits, machine),
+                [monitored[name] for name in array.disks if name in monitored],
+            )
+            for array in arrays_of(self._state.inventory)
+            if not monitored.keys().isdisjoint(array.disks)
         )
 
     @cached_property

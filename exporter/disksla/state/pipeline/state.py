@@ -13,7 +13,7 @@ from disksla.state.pipeline.disk_state import DiskState
 from disksla.state.pipeline.group_state import GroupState
 from disksla.state.pipeline.restore import PreviousRun, save_disk, save_group
 from disksla.state.pipeline.sampler_stats import SamplerStats
-from disksla.state.pipeline.saved_state import SavedState
+from disksla.state.pipeline.saved_state import DiskEvent, SavedState
 from disksla.state.pipeline.totals import AssessedTime
 from disksla.verdict.interval import Clocks
 from disksla.verdict.throttling import DetectorState
@@ -115,15 +115,22 @@ class State(msgspec.Struct, frozen=True):
         return self.configuration.settings
 
 
-def to_saved_state(state: State, machine: str, boot: str) -> SavedState | None:
-    """Return what a later daemon can resume from; None if there is nothing to save."""
+def to_saved_state(
+    state: State, machine: str, boot: str, events: dict[str, tuple[DiskEvent, ...]] | None = None
+) -> SavedState | None:
+    """Return what a later daemon can resume from; None if there is nothing to save.
+
+    `events` are those of the disks, by `disk_key`.
+    """
     if state.clocks is None:
         return None
     saved = [save_disk(disk_state, state.clocks) for disk_state in state.monitored.values()]
     disks = dict(key_and_disk for key_and_disk in saved if key_and_disk is not None)
     of_groups = {name: save_group(group, state.clocks) for name, group in state.groups.items()}
     groups = {name: saved_credits for name, saved_credits in of_groups.items() if saved_credits}
-    return SavedState(machine, boot, state.clocks, disks, groups) if disks or groups else None
+    if not (disks or groups or events):
+        return None
+    return SavedState(machine, boot, state.clocks, disks, groups=groups, events=events or {})
 
 
 def to_read_often(state: State) -> frozenset[str]:

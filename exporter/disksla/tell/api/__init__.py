@@ -7,6 +7,7 @@
 
 from disksla.tell.api.disks_document import (
     DISKS_PATH,
+    ArrayDocument,
     DiskDocument,
     DisksDocument,
     LiveDiskDocument,

@@ -9,7 +9,7 @@ from disksla.base.text import escape_bytes
 from disksla.base.units import format_duration, format_percent, format_size
 from disksla.promise.catalogue import Rates, TermsSource
 from disksla.state.history import COLUMNS, Slot, columns_of, total_slot
-from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, Snapshot, Traffic
+from disksla.state.pipeline import ArraySnapshot, DiskSnapshot, GroupSnapshot, Snapshot, Traffic
 from disksla.tell.api.disks_query import ALL_DISKS, DisksQuery
 from disksla.tell.explanation import (
     RECENT_S,
@@ -19,7 +19,9 @@ from disksla.tell.explanation import (
     HistoryView,
     PeriodSeconds,
     Shown,
+    array_name,
     describe_machine,
+    explain_array,
     seconds_of,
 )
 from disksla.verdict.credits import CreditLevel
@@ -117,6 +119,8 @@ class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
     is known."""
     hour_sentences: tuple[str, ...] = ()
     """What the last hour means, problems first; empty in the first minute."""
+    events: tuple[str, ...] = ()
+    """When problems began and ended in the last hour, the latest first."""
     consumers: tuple[ConsumerShare, ...] = ()
     """Who used it in the period, while it was throttled or, if it was not, while it was watched;
     the greatest first. Empty where that is not known."""
@@ -182,6 +186,21 @@ class LiveDiskDocument(DiskDocument, frozen=True, kw_only=True):
     charts: ChartsDocument
 
 
+class ArrayDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """Several disks that are used as one device: md, LVM, and what is on them."""
+
+    device: str
+    name: str
+    """Where it is mounted, and its names."""
+    disks: tuple[str, ...]
+    """The disks at the bottom."""
+    limits: Rates | None
+    """What it is promised; None if that is not known."""
+    binding: Mapping[str, tuple[str, ...]]
+    """The disks or limits of the machine that are reached first, by the field of `limits`."""
+    sentences: tuple[str, ...]
+
+
 class DisksDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Monitored disks of a host: all of them, or a page of them."""
 
@@ -191,6 +210,8 @@ class DisksDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Wall-clock time of the last sample, in seconds since 1970."""
     disks: tuple[LiveDiskDocument, ...]
     """In the order of their names."""
+    arrays: tuple[ArrayDocument, ...] = ()
+    """The arrays on several disks, of which one at least is among these."""
     next: str | None = None
     """The last disk of this page, if there are more: they are `?after=` it."""
 
@@ -204,12 +225,30 @@ def disks_document(
 ) -> DisksDocument:
     """Return the document of the disks that are asked for."""
     disks, following = query.choose(snapshot.disks)
+    names = {disk.disk.name for disk in disks}
     return DisksDocument(
         host=host,
         version=version,
         timestamp_s=snapshot.timestamp_s,
         disks=tuple(_disk(disk, snapshot.groups, past) for disk in disks),
+        arrays=tuple(
+            _array(array, past)
+            for array in snapshot.arrays
+            if not names.isdisjoint(array.array.disks)
+        ),
         next=following,
+    )
+
+
+def _array(snapshot: ArraySnapshot, past: HistoryView) -> ArrayDocument:
+    array, promise = snapshot.array, snapshot.promise
+    return ArrayDocument(
+        device=escape_bytes(array.device.name),
+        name=escape_bytes(array_name(snapshot)),
+        disks=tuple(map(escape_bytes, array.disks)),
+        limits=None if promise is None else promise.rates,
+        binding={} if promise is None else promise.binding,
+        sentences=tuple(map(escape_bytes, explain_array(snapshot, past))),
     )
 
 
@@ -241,6 +280,7 @@ def _disk(
         credits=tuple(map(credits_document, snapshot.credits)),
         sentences=tuple(past.explain_lately(snapshot, slots)),
         hour_sentences=tuple(past.explain(snapshot, minutes)) if minutes else (),
+        events=tuple(past.events(snapshot)),
         verdict_seconds={each: seconds.verdicts.get(each, 0.0) for each in VERDICTS},
         throttled_seconds={limit: each_s for limit, each_s in seconds.throttled.items() if each_s},
         slow_s=seconds.slow,

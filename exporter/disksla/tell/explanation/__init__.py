@@ -4,9 +4,12 @@
 - `condition`: who or what makes requests wait, and what to do about it.
 - `summary`: the history of a disk by verdict and limit.
 - `sentences`: the answer to "is it me or the disk?"; `who`: who used it.
+- `arrays`: what several disks are promised that are used as one.
+- `events`: when problems began and ended.
 - `past`: the history of the daemon, as pages and documents show it.
 """
 
+from disksla.tell.explanation.arrays import array_name, explain_array
 from disksla.tell.explanation.condition import (
     ConditionSeconds,
     PeriodSeconds,

@@ -68,11 +68,12 @@ class PeriodSeconds(NamedTuple):
         by_limit = self.throttled if any(self.throttled.values()) else {"unknown": 1.0}
         whole_s = sum(by_limit.values())
         for limit, each_s in by_limit.items():
-            seconds[_of_limit(limit)] += shown["throttled"] * each_s / whole_s
+            seconds[condition_of_limit(limit)] += shown["throttled"] * each_s / whole_s
         return seconds
 
 
-def _of_limit(limit: str) -> Condition:
+def condition_of_limit(limit: str) -> Condition:
+    """Return what is said of a disk that is throttled at a limit."""
     if limit == "unknown":
         return "unknown_limit"
     return "machine_limit" if limit in OF_MACHINE else "your_limit"

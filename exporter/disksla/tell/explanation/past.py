@@ -12,6 +12,7 @@ from disksla.tell.explanation.condition import (
     next_step,
     present_condition,
 )
+from disksla.tell.explanation.events import describe_events
 from disksla.tell.explanation.sentences import MachineLimit, explain
 from disksla.tell.explanation.summary import Summary, summary_of_slots
 from disksla.tell.explanation.who import ConsumerShare, explain_who, period_since
@@ -72,6 +73,11 @@ class HistoryView(NamedTuple):
         """Return the slots of a disk in the last hour."""
         history = self.of(snapshot)
         return [] if history is None else history.minutes()
+
+    def events(self, snapshot: DiskSnapshot) -> list[str]:
+        """Return the events of a disk in the last hour in words, the latest first."""
+        history = self.of(snapshot)
+        return [] if history is None else describe_events(history.events)
 
     def condition(self, snapshot: DiskSnapshot) -> Condition | None:
         """Return what is said of a disk now: of the last five seconds of its history.

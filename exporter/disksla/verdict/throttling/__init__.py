@@ -61,6 +61,7 @@ from disksla.verdict.throttling.throttle import (
     SharedWindow,
     Throttle,
     ThrottleLevel,
+    binding_limit,
     limit_at,
 )
 from disksla.verdict.throttling.verdict import (

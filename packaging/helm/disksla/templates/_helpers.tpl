@@ -27,6 +27,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 
 {{- define "disksla.image" -}}
 {{- with .Values.image -}}
+{{- if not .repository }}
+{{- fail "image.repository is not set: no public registry has an image of disksla; build one with packaging/image, push it to your registry, and set image.repository to it" }}
+{{- end -}}
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ default $.Chart.AppVersion .tag }}{{ end }}
 {{- end }}
 {{- end }}

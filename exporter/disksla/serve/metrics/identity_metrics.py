@@ -1,0 +1,145 @@
+"""Metrics of what each disk is, and of the limits that it was sold with."""
+
+from collections.abc import Callable, Iterator
+
+from disksla.kernel.disks import Disk
+from disksla.promise.catalogue import Limits, Rates
+from disksla.promise.configuration import Profile
+from disksla.serve.metrics.metric import Labelled, Metric, Value
+from disksla.state.pipeline import DiskSnapshot
+
+
+def _burst_rates(limits: Limits) -> Rates | None:
+    return None if limits.burst is None else limits.burst.rates
+
+
+def _limit_rows(
+    name: str, text: str, rates_of: Callable[[Limits], Rates | None], profile: Profile
+) -> Iterator[Metric[DiskSnapshot]]:
+    """Yield the rows of what is allowed of reads and writes, by `disksla_NAME_read_iops` etc."""
+    for unit, what, field in (
+        ("read_iops", "Reads", "read_iops"),
+        ("write_iops", "Writes", "write_iops"),
+        ("read_bytes_per_second", "Bytes read", "read_bytes_per_second"),
+        ("written_bytes_per_second", "Bytes written", "write_bytes_per_second"),
+    ):
+
+        def value(snapshot: DiskSnapshot, field: str = field) -> Value:
+            rates = rates_of(snapshot.assignment.limits)
+            rate: float | None = getattr(rates, field, None)
+            return rate
+
+        yield Metric(f"disksla_{name}_{unit}", f"{what} per second {text}", value, profile=profile)
+
+
+def _disk_info(snapshot: DiskSnapshot) -> Labelled:
+    disk, limits = snapshot.disk, snapshot.assignment.limits
+    return {
+        (
+            disk.serial or "",
+            disk.wwn or "",
+            disk.model or "",
+            snapshot.assignment.provider,
+            snapshot.assignment.terms,
+            limits.budget.kind if limits.budget and limits.rates != Rates() else "",
+            limits.latency_kind or "",
+            _rotational(disk),
+            snapshot.assignment.source,
+            snapshot.machine_type or "",
+            disk.kind,
+        ): 1
+    }
+
+
+def _kubernetes_volume(snapshot: DiskSnapshot) -> Labelled | None:
+    disk = snapshot.disk
+    if disk.csi_driver is None and disk.persistent_volume is None:
+        return None
+    values = (
+        disk.csi_driver,
+        disk.volume_handle,
+        disk.persistent_volume,
+        disk.claim,
+        disk.namespace,
+        disk.storage_class,
+    )
+    return {tuple(value or "" for value in values): 1}
+
+
+def _rotational(disk: Disk) -> str:
+    return "" if disk.rotational is None else str(disk.rotational).lower()
+
+
+_LIMIT = "promised by the terms for the size of this disk."
+_BURST_LIMIT = "allowed while burst credits last."
+
+IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
+    Metric(
+        "disksla_disk_info",
+        "The disk and its terms, always 1. budget is empty if and only if the disk has no limits."
+        " terms_source is who says what the disk is: configuration, file (of terms.d), api,"
+        " metadata, or none. kind is disk, or nfs for an NFS mount.",
+        _disk_info,
+        (
+            "serial",
+            "wwn",
+            "model",
+            "provider",
+            "terms",
+            "budget",
+            "latency_kind",
+            "rotational",
+            "terms_source",
+            "machine_type",
+            "kind",
+        ),
+        profile="lean",
+    ),
+    Metric(
+        "disksla_mount_info",
+        "Where a file system of the disk was mounted first, always 1. Partitions, LVM and dm-crypt"
+        " are followed; each subvolume of btrfs counts as one. Bind mounts, and what pods and"
+        " containers mount, are left out.",
+        lambda snapshot: {(point,): 1 for point in snapshot.disk.file_system_mounts},
+        ("mountpoint",),
+        profile="lean",
+    ),
+    Metric(
+        "disksla_disk_holder_info",
+        "A device (device-mapper, md) on this disk or one of its partitions, always 1.",
+        lambda snapshot: {(holder,): 1 for holder in snapshot.disk.holders},
+        ("holder",),
+    ),
+    Metric(
+        "disksla_kubernetes_volume_info",
+        "The volume of Kubernetes that the disk is, always 1. persistentvolumeclaim, its namespace"
+        " and storage_class need a terms file with the volumes.",
+        _kubernetes_volume,
+        (
+            "csi_driver",
+            "volume_handle",
+            "persistentvolume",
+            "persistentvolumeclaim",
+            "namespace",
+            "storage_class",
+        ),
+        profile="lean",
+    ),
+    Metric(
+        "disksla_disk_size_bytes",
+        "Size of the disk in bytes, as the kernel reports it. The configuration can set another to"
+        " derive limits from. Absent for an NFS mount.",
+        lambda snapshot: None if snapshot.disk.is_mount else snapshot.disk.size_bytes,
+    ),
+)
+
+LIMIT_METRICS: tuple[Metric[DiskSnapshot], ...] = (
+    *_limit_rows("limit", _LIMIT, lambda limits: limits.rates, "lean"),
+    Metric(
+        "disksla_limit_latency_seconds",
+        "Latency of a request in seconds that the terms state, under their conditions.",
+        lambda snapshot: snapshot.assignment.limits.latency_s,
+        profile="lean",
+    ),
+    *_limit_rows("burst_limit", _BURST_LIMIT, _burst_rates, "default"),
+)

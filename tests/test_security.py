@@ -31,7 +31,9 @@ SOCKETS = {
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
     "clouds/http_client/transport.py": {
+        "commands/_advise_means.py",
         "commands/_advise_series.py",
+        "commands/_means.py",
         "commands/detect.py",
         "commands/report.py",
     },
@@ -46,7 +48,7 @@ CONNECTING = {
 }
 """Modules that open connections, and those that import them: commands, never the daemon.
 
-`disksla detect` asks a provider, `disksla report` and `advise` a Prometheus server, and
+`disksla detect` asks a provider, `report`, `advise` and `explain` a Prometheus server, and
 `disksla check`, `doctor`, `explain` and `top` the daemon.
 """
 LOCAL = {"base/operating_system/packets.py"}

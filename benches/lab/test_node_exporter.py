@@ -6,7 +6,6 @@ no limiter, and terms of 1.3 times its load. Windows are of seconds.
 
 import json
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from lab.experiment import configuration
 from lab.scenario import read_scenario
 from render import render_rules, write
 from support.daemon_process import run
+from support.loop_device import used
 from support.monitoring_stack import (
     Prometheus,
     Service,
@@ -47,7 +47,7 @@ SHORT = """
   nodeRateWindow: '6s',
   atLimitWindow: '8s',
   atLimitFor: '1s',
-  nearWindow: '8s',
+  nearWindow: '6s',
   nearFor: '1s',
 }
 """
@@ -91,20 +91,6 @@ def scraped(textfiles: Path, directory: Path) -> Iterator[Prometheus]:
         yield server
 
 
-@contextmanager
-def loaded(device: str, *options: str) -> Iterator[None]:
-    """Read a disk with 16 requests in flight."""
-    command = ["fio", "--name=load", f"--filename=/dev/{device}", "--readonly", "--direct=1"]
-    command += ["--rw=randread", "--bs=4k", "--ioengine=libaio", "--iodepth=16", "--thread"]
-    command += ["--time_based", "--runtime=600", *options]
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
 def test_alerts_fire_and_resolve_and_a_free_disk_is_not_accused(tmp_path: Path) -> None:
     path, textfiles = tmp_path / "scenario.yml", tmp_path / "textfiles"
     textfiles.mkdir()
@@ -117,7 +103,7 @@ def test_alerts_fire_and_resolve_and_a_free_disk_is_not_accused(tmp_path: Path) 
         config.write_text(json.dumps(configuration(disks, scenario)))
         run("limits", f"--textfile={textfiles / 'disksla.prom'}", f"--config.file={config}")
         server = undo.enter_context(scraped(textfiles, tmp_path))
-        undo.enter_context(loaded(free, "--rate_iops=300"))
+        undo.enter_context(used(free, tmp_path, "--rate_iops=300"))
         for disk in disks:
             disk.begin()
 
@@ -125,11 +111,11 @@ def test_alerts_fire_and_resolve_and_a_free_disk_is_not_accused(tmp_path: Path) 
             found = server.query(f'ALERTS{{device="{limited}", alertstate="firing"}}')
             return [each["metric"]["alertname"] for each in found] == list(names)
 
-        with loaded(limited):
+        with used(limited, tmp_path):
             assert eventually(lambda: fires("DiskAtLimit"), PATIENCE_S, every_s=0.5)
-        with loaded(limited, "--rate_iops=270"):
+        with used(limited, tmp_path, "--rate_iops=270"):
             assert eventually(lambda: fires("DiskLoadHigh"), PATIENCE_S, every_s=0.5)
-        with loaded(limited, "--rate_iops=30"):
+        with used(limited, tmp_path, "--rate_iops=30"):
             assert eventually(fires, PATIENCE_S, every_s=0.5)
         [load] = server.query(
             f'instance_device_limit:node_disk_load:ratio_rate6s{{device="{free}"}}'

@@ -1,5 +1,7 @@
-"""Utilization of a disk."""
+"""Utilization of a disk, and signals that stop a long command."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.machine import Roots
 from disksla.commands._exclusive import measure_utilization
+from disksla.commands._interrupt import stop_on_signal
 from disksla.kernel.disks.disk import Disk
 from support.simulated_host import a_disk
 
@@ -62,3 +65,14 @@ def test_missing_diskstats_is_refused(tmp_path: Path) -> None:
     paths = Roots(procfs=tmp_path, sysfs=tmp_path, udev_data=tmp_path)
     with pytest.raises(DiskslaError, match=r"cannot read the counters of vda: .*No such file"):
         measure_utilization(paths, DISK, (), 0.0, lambda _: None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_is_recorded_and_its_handler_restored(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with stop_on_signal() as interrupted:
+        assert not interrupted.stop.is_set()
+        os.kill(os.getpid(), number)
+        assert interrupted.stop.is_set()
+        assert interrupted.by == number
+    assert signal.getsignal(number) == before

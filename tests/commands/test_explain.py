@@ -24,6 +24,7 @@ from disksla.tell.explanation.past import HistoryView
 from support.answering import answering, page
 from support.consumed import with_consumers
 from support.fake_host import FakeMachine
+from support.scenario_verdicts import lived
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG
 from support.simulated_limiter import DEVICE, run
@@ -39,13 +40,7 @@ Captured = pytest.CaptureFixture[str]
 @cache
 def throttled() -> DiskDocument:
     """Return what the daemon says of a disk that was throttled."""
-    settings, history = SCENARIOS["iops-300-deep"].settings(), History()
-    state = State(Configuration(settings, CATALOG))
-    for tick in run(SCENARIOS["iops-300-deep"]).ticks:
-        state = advance(state, tick)
-        history = history.after(state)
-    document = disks_document(Snapshot(state), HistoryView(history), "db-1", "1")
-    [disk] = document.disks
+    [disk] = disks_document(*lived("iops-300-deep"), "db-1", "1").disks
     return disk
 
 

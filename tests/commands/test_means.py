@@ -41,6 +41,17 @@ def test_disk_that_ran_at_its_limit(api: Api, capsys: Captured) -> None:
     assert "vdc, aws.gp3, 500 GiB: never at a limit, at most at 33.3 %" in text
     assert "throttled for" not in text.replace("throttled for less", "")
     assert "What happens within 15 s is not seen" in text
+    assert "disksla advise db-1:9100:vdb --series node_exporter, and the same" in text
+
+
+def test_burst_and_what_is_beyond_it(capsys: Captured) -> None:
+    disk = NodeDisk("vdb").does(40, reads=3000).does(20, reads=5000)
+    with serving(Server(disk.series)) as api:
+        text = explained(api, capsys, "--terms", "aws.gp2", "--size", "100GiB")
+    assert "at its burst limit of IOPS 10 min from 2026-10-01 00:00:00" in text
+    assert "burst 3000 IOPS and 128 MiB/s" in text
+    assert "credits (iops) about 0 % at the end, between 0 % and 100 %; used up" in text
+    assert "For 5 min it did more than these limits permit" in text
 
 
 def test_machine_has_the_sum_of_its_disks(api: Api, capsys: Captured) -> None:

@@ -3,12 +3,13 @@
 import argparse
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from disksla.commands.cli import main
-from support.shell import commands_in
+from support.shell import commands_in, refusals
 from support.sysfs_tree import host_of_files
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
@@ -105,40 +106,36 @@ def test_missing_device_is_not_measured(
     assert report["tests"][0]["reason"] == "/dev/vdxb does not exist"
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        (["vdxz"], "no disk named 'vdxz'"),
-        (["vdxa1"], "cannot verify vdxa1: it is a partition"),
-        (["vdxa"], "vdxa has no limits to verify: no entry of the configuration"),
-        (["vdxa", "--size=1GiB"], "--size needs --terms: the configuration has no entry for vdxa"),
-        (["vdxb", "--terms=vk.ceph"], "unknown terms 'vk.ceph'"),
-        (["vdxb", "--size=0GiB"], "--size: '0GiB' is zero; expected a size"),
-        (["vdxb", "--size=big"], "--size: found 'big'; expected a size such as"),
-        (["vdxb", "--runtime=long"], "--runtime: found 'long'; expected a duration"),
-        (
-            ["vdxb", "--runtime=1ms"],
-            "--runtime: '1ms' is out of range; expected a duration from 1s",
-        ),
-        (["vdxb", "--write-to-raw-device=vdb"], "found 'vdb'; expected 'vdxb'"),
-        (["vdxa", "--terms=vk.ceph-ssd", "--write-to-raw-device=vdxa"], "refusing to overwrite"),
-        (["vdxb", "--destroy-data=x"], "--destroy-data needs --write-to-raw-device NAME"),
-        (
-            ["vdxb", "--write-to-raw-device=vdxb", "--destroy-data=x"],
-            "--destroy-data: found 'x'; expected 'vol-1', the serial of vdxb",
-        ),
-        (["vdxb", "--file=/nowhere"], "/nowhere: No such file or directory"),
-        (["vdxb", "--file=/proc"], "is not on vdxb"),
-        (["vdxb", "--file-size=1GiB"], "--file-size needs --file DIR"),
-        (["vdxb", "--html=/nowhere/page.html"], "cannot write /"),
-        (["vdxb", "--html=/"], "cannot write /"),
-    ],
-)
-def test_invalid_request_is_rejected(
-    command: list[str], message: str, flags: list[str], capsys: pytest.CaptureFixture[str]
+EXPECTED = Path(__file__).parent / "refused" / "verify.txt"
+REFUSED = """
+vdxz
+vdxa1
+vdxa
+vdxa --size=1GiB
+vdxb --terms=vk.ceph
+vdxb --size=0GiB
+vdxb --size=big
+vdxb --runtime=long
+vdxb --runtime=1ms
+vdxb --write-to-raw-device=vdb
+vdxa --terms=vk.ceph-ssd --write-to-raw-device=vdxa
+vdxb --destroy-data=x
+vdxb --write-to-raw-device=vdxb --destroy-data=x
+vdxb --file=/nowhere
+vdxb --file=/proc
+vdxb --file-size=1GiB
+vdxb --html=/nowhere/page.html
+vdxb --html=/
+"""
+
+
+def test_invalid_requests_are_refused(
+    flags: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    golden: Callable[[Path, str], None],
 ) -> None:
-    assert main(["verify", *command, *flags]) == 2
-    assert message in capsys.readouterr().err
+    golden(EXPECTED, refusals(capsys, "verify", REFUSED, flags, {"HERE": tmp_path}))
 
 
 def test_file_excludes_raw_device(flags: list[str]) -> None:

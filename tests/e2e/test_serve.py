@@ -11,6 +11,7 @@ import pytest
 from support import waiting
 from support.daemon_process import PATIENCE_S, Daemon, StartDaemon
 from support.loop_device import attach, needs_loop
+from support.sysfs_tree import host_of_files
 
 READS, READ_BYTES = 2003, 4096
 WRITES, WRITTEN_BYTES = 997, 16384
@@ -131,19 +132,9 @@ def test_invalid_file_keeps_old_configuration_on_reload(
 def test_malformed_diskstats_is_counted_and_logged_once(
     start_daemon: StartDaemon, tmp_path: Path
 ) -> None:
-    proc = tmp_path / "proc"
-    (proc / "self").mkdir(parents=True)
-    (proc / "1").mkdir()
-    (proc / "1" / "mountinfo").write_text("")
-    sysfs = tmp_path / "sys"
-    disk = sysfs / "class" / "block" / "vdx"
-    disk.mkdir(parents=True)
-    for name, text in (("dev", "254:0"), ("size", "2048"), ("inflight", "0 0")):
-        (disk / name).write_text(f"{text}\n")
-    good = " 254 0 vdx 1 0 8 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
-    diskstats = proc / "diskstats"
-    diskstats.write_text(good)
-    daemon = start_daemon("--path.procfs", str(proc), "--path.sysfs", str(sysfs))
+    daemon = start_daemon(*host_of_files(tmp_path, "vdx 254:0 1MiB"))
+    diskstats = tmp_path / "proc" / "diskstats"
+    good = diskstats.read_text()
     assert eventually(lambda: daemon.devices() == {"vdx"})
 
     def healthy() -> bool:

@@ -96,6 +96,25 @@ def test_next_daemon_starts_with_the_saved_credits(
     assert upper < CAPACITY
 
 
+def log_of_a_hung_disk(daemon: Daemon, machine: FakeMachine) -> str:
+    assert eventually(lambda: first_bounds(daemon)[0] > 0, PATIENCE_S)
+    machine.has_read(1, in_flight=1)
+    name = "disksla_verdict_seconds_total"
+    assert eventually(lambda: daemon.samples(verdict="stalled").get(name, 0) > 2, PATIENCE_S)
+    assert "The disk: hung" in daemon.get("/disk?name=vdx")[1].partition("What happened")[2]
+    assert daemon.end() == 0
+    return "\n".join(daemon.log())
+
+
+def test_a_problem_that_goes_on_over_a_restart_is_logged_once(
+    start_daemon: StartDaemon, machine: FakeMachine
+) -> None:
+    machine.state.mkdir()
+    logs = [log_of_a_hung_disk(start_daemon(*machine.options), machine) for _ in range(2)]
+    began = 'msg="disk problem began" device=vdx cause=stalled'
+    assert [log.count(began) for log in logs] == [1, 0]
+
+
 def test_damaged_file_is_renamed_and_the_daemon_runs(
     start_daemon: StartDaemon, machine: FakeMachine, saved_state: Path
 ) -> None:

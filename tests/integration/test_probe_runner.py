@@ -12,10 +12,12 @@ import msgspec
 import pytest
 
 from disksla.base.operating_system.machine import Roots
+from disksla.base.operating_system.state_file import measurement_lock
 from disksla.base.units import KIB, MIB
 from disksla.kernel.disks.inventory import read_disks
 from disksla.measure.fio.job import FioJob
 from disksla.measure.fio.runner import find_fio
+from disksla.measure.fio.scratch_file import SCRATCH_DIRECTORY
 from disksla.measure.fio.scratch_file_rules import ScratchFileError
 from disksla.measure.probes.probe_plan import ProbePlan, plan_probe
 from disksla.measure.probes.probe_runner import (
@@ -161,6 +163,27 @@ def test_read_only_file_system_is_a_failure(
     mounted("-o", "ro")
     result, _ = probe(WRITES, context_of(device, tmp_path))
     assert (result.failure, "read-only" in result.message) == ("read_only", True)
+
+
+@needs_loop
+@needs_fio
+def test_directory_of_another_program_is_a_failure(
+    device: str, mounted: MountDevice, tmp_path: Path
+) -> None:
+    mount_point = mounted()
+    (mount_point / SCRATCH_DIRECTORY).write_text("of another user")
+    result, _ = probe(WRITES, context_of(device, tmp_path))
+    assert result.failure == "no_scratch_file", result.message
+    assert (mount_point / SCRATCH_DIRECTORY).read_text() == "of another user"
+
+
+@needs_fio
+def test_probe_is_skipped_during_a_measurement(tmp_path: Path) -> None:
+    context = ProbeContext(a_disk("disksla-nowhere"), (), tmp_path)
+    with measurement_lock(tmp_path):
+        result, jobs = probe(READS, context)
+    assert result.skipped == "measurement_running"
+    assert jobs == []
 
 
 @needs_fio

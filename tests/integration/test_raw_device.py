@@ -443,6 +443,10 @@ def test_other_path_of_a_mounted_disk_is_refused(image: Path, tmp_path: Path) ->
                 assert f"the same volume as other devices ({other})" in str(error.value)
                 assert f"it is mounted ({tmp_path / 'm'})" in str(error.value)
         assert f"loop devices use it ({first})" in reasons(second)
+        linked = tmp_path / "linked"
+        linked.hardlink_to(image)
+        with attached(linked) as third:
+            assert f"loop devices use it ({first}, {second})" in reasons(third)
 
 
 def test_read_only_disk_is_a_reason(device: str) -> None:

@@ -36,9 +36,9 @@ class FakeMachine:
             (disk / name).write_text(f"{text}\n")
         (disk / "serial").write_text("vol-1\n")
 
-    def has_read(self, reads: int) -> None:
-        """Set the number of completed reads, of 4 KiB each."""
-        line = f" 254 0 vdx {reads} 0 {8 * reads} 0 0 0 0 0 0 0 0\n"
+    def has_read(self, reads: int, in_flight: int = 0) -> None:
+        """Set the number of completed reads, of 4 KiB each, and of requests in flight."""
+        line = f" 254 0 vdx {reads} 0 {8 * reads} 0 0 0 0 0 {in_flight} 0 0\n"
         (self.paths.procfs / "diskstats").write_text(line)
 
     @property

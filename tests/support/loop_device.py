@@ -98,12 +98,12 @@ def add_partition(device: str, start_bytes: int, size_bytes: int) -> None:
 
 
 @contextmanager
-def used(device: str, directory: Path) -> Iterator[None]:
-    """Read a disk with another process."""
+def used(device: str, directory: Path, *options: str) -> Iterator[None]:
+    """Read a disk with another process, with these options of fio."""
     load = (
         *("fio", "--name=load", f"--filename=/dev/{device}", "--readonly", "--rw=randread"),
         *("--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=16", "--thread"),
-        *("--time_based", "--runtime=60", f"--output={directory / 'load'}"),
+        *("--time_based", "--runtime=600", f"--output={directory / 'load'}", *options),
     )
     with subprocess.Popen(load, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:

@@ -1,13 +1,17 @@
 """Verdicts on simulated disks, with the truth."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from itertools import pairwise
 
+from disksla.state.history.history import History
+from disksla.state.pipeline.snapshot import Snapshot
 from disksla.state.pipeline.state import State
 from disksla.state.pipeline.window_records import WindowRecord, window_records
+from disksla.tell.explanation.past import HistoryView
 from disksla.verdict.throttling.throttle import Ceiling
 from population.judging import judged_states
+from support.scenarios import SCENARIOS
 from support.simulated_limiter import DEVICE, Scenario, Window, run
 
 
@@ -45,6 +49,13 @@ class ScenarioVerdicts:
     def between(self, start_s: float, end_s: float) -> list[WindowRecord]:
         """Return the windows that ended between two times."""
         return [row for row in self.rows if start_s <= row.monotonic_s < end_s]
+
+
+@cache
+def lived(name: str) -> tuple[Snapshot, HistoryView]:
+    """Return the snapshot and the past of a simulated disk at its end."""
+    states = judged(SCENARIOS[name]).states
+    return Snapshot(states[-1]), HistoryView(reduce(History.after, states, History()))
 
 
 @cache

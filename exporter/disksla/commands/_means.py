@@ -32,6 +32,7 @@ from disksla.measure.prometheus import Period, Selection
 from disksla.promise.catalogue import TERMS_TITLES, MachineChoice, Provision, shared_limits
 from disksla.promise.catalogue.machine_tables import load_machine_rules
 from disksla.promise.configuration import Configuration, assign, find_terms, provision_of
+from disksla.tell.page import Line
 from disksla.tell.printed_page import print_parts
 
 WITHIN_S = 600.0
@@ -103,8 +104,11 @@ def check_own(arguments: argparse.Namespace) -> None:
 
 
 def is_of_others(arguments: argparse.Namespace) -> bool:
-    """Return whether others recorded what is asked about. Raise DiskslaError."""
-    if arguments.recording is None:
+    """Return whether others recorded what is asked about. Raise DiskslaError.
+
+    A pipe can be read once, and is a recording of disksla.
+    """
+    if arguments.recording is None or not arguments.recording.is_file():
         return arguments.prometheus is not None
     try:
         with arguments.recording.open("rb") as file:
@@ -127,8 +131,12 @@ def print_uses(arguments: argparse.Namespace, uses: Sequence[DiskUse], period: P
     """Print what disks did, as text or JSON."""
     if arguments.json:
         print(to_json({"period": period, "disks": uses}))
-    else:
-        print_parts(means_page(uses, period, _MOST_DETAILED))
+        return
+    print_parts(means_page(uses, period, _MOST_DETAILED))
+    at = next((each.title for each in uses if each.use.at_limit and each.terms), None)
+    if arguments.prometheus is not None and at is not None:
+        command = f"disksla advise {at.replace(' ', ':')} --series node_exporter"
+        print_parts([Line(f"Which disk would have been enough: {command}, and the same options.")])
 
 
 def from_prometheus(

@@ -6,10 +6,14 @@ of the requests; the array has its promise where the first of them is at its lim
 | | share of a member | so equal members give |
 |---|---|---|
 | `striped` over n, c copies | reads 1/n, writes c/n | reads n times one, writes n/c times one |
-| `mirrored` | writes 1; reads by what each is promised | writes as one, reads the sum |
+| `mirrored` on n | reads 1/n, writes 1 | reads the sum, writes as one |
 | `linear` | 1 of one member at a time | one: a load may be on any part |
 
-Requests of a stripe are no larger than a chunk, or they count for several members.
+Requests of a stripe are no larger than a chunk, or they count for several members. Copies share
+reads only if they are promised the same and the kernel takes them for non-rotational; else one may
+serve all of them, since the kernel reads the copy whose head it assumes to be nearest. Tried with
+Linux 6.1 and limits of QEMU: RAID 10 on four disks of 100 IOPS read 371 IOPS, but 246 where
+`rotational` was 1; on three disks of 300 IOPS and one of 100, 255.
 """
 
 import math
@@ -70,16 +74,16 @@ def arrays_of(disks: Collection[Disk]) -> Iterator[Array]:
     for device in disks:
         if device.slaves and not device.holders:
             tree = _tree(device.name, by_name, frozenset())
-            below = {disk.name for disk in devices_below(device, disks) if is_sold(disk)}
-            used = below if tree is None else set(_disks_of(tree))
+            below = devices_below(device, disks) if tree is None else ()
+            used = {each.name for each in below if is_sold(each)} | set(_disks_of(tree))
             if len(used) > 1:
                 yield Array(device, tuple(sorted(used)), tree)
 
 
-def _disks_of(node: ArrayPart | str) -> Iterator[str]:
+def _disks_of(node: ArrayPart | str | None) -> Iterator[str]:
     if isinstance(node, str):
         yield node
-    else:
+    elif node is not None:
         yield from chain.from_iterable(map(_disks_of, node.members))
 
 
@@ -119,7 +123,8 @@ def promise_of(
     of_disks = [Bound(name, frozenset({name}), limits[name].rates) for name in array.disks]
     rates, binding, is_uneven = {}, {}, False
     for field in Rates.__struct_fields__:
-        load = _Load({each.name: _rate(each, field) for each in of_disks}, field)
+        is_spread = array.device.rotational is False and not field.startswith("write")
+        load = _Load({each.name: _rate(each, field) for each in of_disks}, is_spread=is_spread)
         reached = {
             bound.name: _rate(bound, field) / share
             for bound in (*of_disks, *machine)
@@ -150,8 +155,8 @@ def _rate(bound: Bound, field: str) -> float:
 class _Load:
     """Reads or writes of an array, and where they go."""
 
-    def __init__(self, rates: Mapping[str, float], field: str) -> None:
-        self._rates, self._are_writes = rates, field.startswith("write")
+    def __init__(self, rates: Mapping[str, float], *, is_spread: bool) -> None:
+        self._rates, self._is_spread = rates, is_spread
 
     def share(self, node: ArrayPart | str, devices: Collection[str]) -> float:
         """Return the most requests of some disks together, for each request of a node."""
@@ -160,15 +165,10 @@ class _Load:
         shares = [self.share(member, devices) for member in node.members]
         if node.layer.how == "linear":
             return max(shares)
-        if node.layer.how == "striped":
-            return sum(shares) * (node.layer.copies if self._are_writes else 1) / len(shares)
-        if self._are_writes:
-            return sum(shares)
+        copies = len(shares) if node.layer.how == "mirrored" else node.layer.copies
         promised = [self._promised(member) for member in node.members]
-        whole = sum(promised)
-        if whole == math.inf:
-            return sum(shares) / len(shares)
-        return sum(share * rate / whole for share, rate in zip(shares, promised, strict=True))
+        is_spread = self._is_spread and max(promised) <= _EVEN * min(promised)
+        return sum(shares) * (1 if is_spread else copies) / len(shares)
 
     def _promised(self, node: ArrayPart | str) -> float:
         """Return what the disks of a node promise."""

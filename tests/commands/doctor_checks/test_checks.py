@@ -242,6 +242,7 @@ DAEMONS: Cases = {
         )
         for url in ("http://[::1]:99/metrics", "http://localhost/metrics", "unix:///run/d.sock")
     },
+    "disks as by the files here": ("disks.monitored", daemon(AS_STARTED[0])),
     "other disks than by the files here": ("disks.monitored", daemon(*AS_STARTED)),
     "other terms than by the files here": ("disks.terms", daemon(*AS_STARTED)),
     "clock": ("clock.", machine(clock=ClockFacts(is_synchronised=True))),

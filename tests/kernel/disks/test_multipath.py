@@ -1,9 +1,12 @@
 """Which block devices are paths of one disk."""
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from disksla.kernel.disks.disk import Disk
-from disksla.kernel.disks.multipath import with_paths
+from disksla.kernel.disks.multipath import multipath_wwn, with_paths, with_serial_of_paths
 from support.simulated_host import a_disk
 
 UNIQUE = "naa.6000c29f2d1e5a0b"
@@ -65,3 +68,36 @@ def test_path_whose_disk_is_gone_is_none() -> None:
     first, other = with_paths([a_disk(name, wwn=UNIQUE) for name in ("sda", "sdb")])
     assert other.path_of == first.name
     assert heads(other) == {"sdb": None}
+
+
+@pytest.mark.parametrize(
+    ("uuid", "wwn"),
+    [
+        ("mpath-36000c29f2d1e5a0b", "naa.6000c29f2d1e5a0b"),
+        ("mpath-20025385100000001", "eui.0025385100000001"),
+        ("mpath-eui.0025385100000001", "eui.0025385100000001"),
+        ("mpath-uuid.0a1b2c3d-0000-4000", "uuid.0a1b2c3d-0000-4000"),
+        ("mpath-0QEMU_QEMU_HARDDISK_lun1", "0QEMU_QEMU_HARDDISK_lun1"),
+        ("mpath-3PARdata", "3PARdata"),
+    ],
+)
+def test_wwn_of_a_multipath_device_is_that_of_its_paths(uuid: str, wwn: str) -> None:
+    assert multipath_wwn(uuid) == wwn
+
+
+@given(st.text())
+@pytest.mark.parametrize("kind", ["", "LVM-", "CRYPT-LUKS2-", "part1-mpath-", "mpath"])
+def test_other_devices_of_the_device_mapper_have_no_wwn(kind: str, rest: str) -> None:
+    if not (kind + rest).startswith("mpath-"):
+        assert multipath_wwn(kind + rest) is None
+
+
+@given(st.lists(st.sampled_from(["s", "t", None]), max_size=3), st.none() | st.just(UNIQUE))
+def test_serial_of_a_multipath_device_is_what_its_paths_have_in_common(
+    serials: list[str | None], wwn: str | None
+) -> None:
+    paths = {f"sd{n}": a_disk(f"sd{n}", serial=serial) for n, serial in enumerate(serials)}
+    device = a_disk("dm-0", slaves=(*paths, "gone"), wwn=wwn, serial=None)
+    found = with_serial_of_paths(device, paths)
+    common = serials[0] if wwn and len(set(serials)) == 1 else None
+    assert found == msgspec.structs.replace(device, serial=common)

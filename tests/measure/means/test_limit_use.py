@@ -20,6 +20,12 @@ SEPARATE = build_limits(Rates(1000, 500, None, None), "separate")
 GIB = 2**30
 GP2 = derive_limits(CATALOG["aws.gp2"], 100 * GIB)
 """300 IOPS, 3000 while there are credits."""
+BASE, PEAK = Rates(300, 300, None, None), Rates(3000, 3000, None, None)
+BUCKETS = {
+    "use": Bucket("iops", 50_000.0, 300.0, 300.0, 3000.0),
+    "excess": Bucket("iops", 50_000.0, 30.0, 300.0, 3000.0, drain="excess"),
+    "constant": Bucket("iops", 50_000.0, 30.0, 300.0, 3000.0, drain="constant"),
+}
 
 
 def at(found: LimitUse) -> list[tuple[float, float, str, str]]:
@@ -112,6 +118,18 @@ def test_levels_of_a_burst() -> None:
     assert found.largest_load == 1.0
 
 
+def test_credits_are_not_known_after_a_gap_and_less_with_flushes() -> None:
+    def upper(means_of_disk: list[Mean]) -> float:
+        return use_of_limits(means_of_disk, limits).credits[0].upper_ratio
+
+    limits = build_limits(BASE, "sum", burst=Burst(PEAK, (BUCKETS["use"],)))
+    busy = [mean(15 * n, 3000, write_share=1.0) for n in (1, 2)]
+    assert upper(busy) < 1
+    assert upper([*busy, mean(600, 0)]) == 1
+    flushed = [mean(15 * n, 3000, write_share=1.0, flushes=22_500) for n in (1, 2)]
+    assert upper(busy) < upper(flushed) == 1
+
+
 def test_disks_together_have_the_intervals_of_all() -> None:
     both = together([means(400, 500, 500), means(600, 500)])
     assert at(use_of_limits(both, LIMITS)) == [(0, 30, "base", "iops")]
@@ -151,14 +169,6 @@ def recorded(
         found.append(mean(count * seconds, total / seconds, seconds=seconds, request_bytes=2**18))
         truth.append(level)
     return found, truth
-
-
-BASE, PEAK = Rates(300, 300, None, None), Rates(3000, 3000, None, None)
-BUCKETS = {
-    "use": Bucket("iops", 50_000.0, 300.0, 300.0, 3000.0),
-    "excess": Bucket("iops", 50_000.0, 30.0, 300.0, 3000.0, drain="excess"),
-    "constant": Bucket("iops", 50_000.0, 30.0, 300.0, 3000.0, drain="constant"),
-}
 
 
 @given(

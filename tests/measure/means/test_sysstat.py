@@ -147,7 +147,7 @@ def test_times(times: tuple[str, str], first_s: float) -> None:
 
 
 def test_numbers_with_a_comma_and_numbers_of_a_reset() -> None:
-    reset = table(1e14)
+    reset = table(1e14) + table(1).replace("1.00", "-nan?")
     assert reads_of(parse_sysstat((table(100.5) + reset).replace(".", ","), 10.0)) == [1005]
 
 
@@ -155,7 +155,9 @@ def test_numbers_with_a_comma_and_numbers_of_a_reset() -> None:
     ("text", "expected"),
     [
         (HEAD + table(1) + table(2), "the reports of iostat have no times; expected the seconds"),
+        (HEAD + table(1, "99/99/2026 12:00:00") * 2, "the reports of iostat have no times"),
         (HEAD + table(1, "2026-11-28T12:00:00"), "the reports of iostat have no times"),
+        ('{"sysstat": {"hosts": [{"statistics": [{}]}]}}', "the reports of iostat have no times"),
         ('{"sysstat": {"hosts": 1}}', "invalid JSON of sysstat"),
         ('{"sysstat": {"hosts": []}}', "found 0 reports, and no interval of a disk; expected"),
     ],
@@ -166,9 +168,16 @@ def test_what_cannot_be_read(text: str, expected: str) -> None:
         parse_sysstat(text, None)
 
 
-def test_iostat_without_its_option_x() -> None:
-    with pytest.raises(DiskslaError, match="without requests, or those in flight; expected"):
-        parse_sysstat("Device tps kB_read/s kB_wrtn/s\nsda 1.00 2.00 3.00\n", 5.0)
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("tps kB_read/s kB_wrtn/s", "without requests, or those in flight; expected"),
+        ("r/s w/s aqu-sz", "without bytes of reads and writes; expected"),
+    ],
+)
+def test_iostat_without_a_column_that_is_needed(columns: str, expected: str) -> None:
+    with pytest.raises(DiskslaError, match=expected):
+        parse_sysstat(f"Device {columns}\nsda 1.00 2.00 3.00\n", 5.0)
 
 
 @given(

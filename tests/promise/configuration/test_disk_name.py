@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from disksla.base.errors import DiskslaError
 from disksla.kernel.disks.stacking import with_stacking
 from disksla.kernel.procfs.mountinfo import parse_mountinfo
-from disksla.promise.configuration.disk_name import find_disk, in_order, is_below
+from disksla.promise.configuration.disk_name import find_array, find_disk, in_order, is_below
 from support.simulated_host import a_disk
 
 MOUNTS = parse_mountinfo(
@@ -18,6 +18,7 @@ MOUNTS = parse_mountinfo(
 30 22 252:0 / /data rw - xfs /dev/mapper/vg-pg rw
 31 22 0:40 /sub /btrfs rw - btrfs /dev/vdd rw
 32 22 252:1 / /wide rw - ext4 /dev/mapper/vg-wide rw
+36 22 259:0 / /part rw - ext4 /dev/md0p1 rw
 33 31 254:1 / /btrfs/over rw - ext4 /dev/vda1 rw
 34 22 254:48 / /data/later rw - ext4 /dev/vdd rw
 35 34 254:1 / /data/later rw - ext4 /dev/vda1 rw
@@ -33,6 +34,8 @@ DISKS = with_stacking(
         a_disk("vde", minor=64, serial="same"),
         replace(a_disk("dm-0", 0), major=252, slaves=("vdb",), by_id=("dm-name-vg-pg",)),
         replace(a_disk("dm-1", 1), major=252, slaves=("vdb", "vdc"), links=("vg/wide",)),
+        replace(a_disk("md0", 0), major=9, slaves=("vdd", "vde")),
+        replace(a_disk("md0p1", 0), major=259, partition_of="md0"),
     ),
     MOUNTS,
 )
@@ -107,7 +110,8 @@ def test_order_is_volumes_first_and_loop_devices_last() -> None:
     loop, tenth, local = a_disk("loop0"), a_disk("vdb10"), a_disk("nvme1n1", is_local=True)
     names = [disk.name for disk in in_order((loop, *reversed(DISKS), tenth, local))]
     volumes = ["vda", "vdb", "vdb10", "vdc", "vdd", "vde"]
-    assert names == [*volumes, "nvme1n1", "dm-0", "dm-1", "vda1", "loop0"]
+    stacked = ["dm-0", "dm-1", "md0", "md0p1"]
+    assert names == [*volumes, "nvme1n1", *stacked, "vda1", "loop0"]
 
 
 @given(st.text())
@@ -125,3 +129,29 @@ names = st.text("ab", min_size=1, max_size=2)
 def test_a_path_is_below_its_parents_and_no_others(path: list[str], other: list[str]) -> None:
     below = is_below("/" + "/".join(path), "/" + "/".join(other))
     assert below is (path[: len(other)] == other)
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("/wide/x", "dm-1"),
+        ("dm-1", "dm-1"),
+        ("/dev/vg/wide", "dm-1"),
+        ("/part", "md0"),
+        ("md0p1", "md0"),
+        ("/data", None),
+        ("dm-0", None),
+        ("vdb", None),
+        ("/", None),
+    ],
+)
+def test_arrays(name: str, array: str | None) -> None:
+    found = find_array(name, DISKS, MOUNTS)
+    assert (None if found is None else found[0].name) == array
+
+
+def test_array_of_a_recording_is_found_by_its_mount_point() -> None:
+    found = find_array("/wide", DISKS)
+    assert found is not None
+    assert [found[0].name, *(disk.name for disk in found[1])] == ["dm-1", "vdb", "vdc"]
+    assert find_array("/data", DISKS) is None

@@ -3,7 +3,8 @@
 The page is of a machine with a throttled disk, a limit of the machine, an NFS mount and consumers
 (`support.real_page`). That each query has a result is tested with a real Prometheus
 (tests/grafana/test_real_page.py).
-"""
+
+And docs/metrics.md, which is made from the rows."""
 
 import json
 import re
@@ -18,6 +19,7 @@ from disksla.commands.cli import main
 from grafana.alert_cases import CASES
 from grafana.metric_names import queries, recorded
 from grafana.promql import labels_in, selectors_in
+from metrics_page import PAGE, reference, rewritten
 from render import OUT
 from support.real_page import MOUNT, SHARED, TARGET, THROTTLED, labels_by_name, matching, series
 from support.report_api import serving
@@ -128,3 +130,22 @@ def test_report_and_advise(capsys: pytest.CaptureFixture[str]) -> None:
         asked = parse_qs(urlsplit(request.url).query)
         [query] = asked.get("match[]") or asked["query"]
         assert list(problems_of(re.sub(r"\[.*\]$", "", query), has_examples=True)) == []
+
+
+def test_document_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run `make docs`"
+
+
+def test_metric_of_the_document_does_not_vanish() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert rewritten(page) == page
+    row = "| `disksla_former_total` | counter | `device` | lean | Requests. |"
+    with pytest.raises(SystemExit, match=": disksla_former_total gone from"):
+        rewritten(f"{page}{row}\n")
+
+
+def test_rows_of_a_table_have_the_same_cells() -> None:
+    tables = [
+        section.splitlines() for section in reference().split("\n\n") if section.startswith("|")
+    ]
+    assert [{row.count("|") for row in rows} for rows in tables] == [{5}, {6}, {6}, {6}, {4}, {5}]

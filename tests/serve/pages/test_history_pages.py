@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -32,6 +31,7 @@ from disksla.tell.page import html_of
 from disksla.verdict.throttling import VERDICTS
 from support.examples import scaled
 from support.html_page import HtmlPage
+from support.scenario_verdicts import lived
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG, reconfigured
 from support.simulated_limiter import DEVICE, run
@@ -59,16 +59,6 @@ SLOTS = st.lists(
     ),
     max_size=12,
 )
-
-
-@cache
-def lived(name: str) -> tuple[Snapshot, HistoryView]:
-    """Return the snapshot and the past of a simulated disk at its end."""
-    state, history = State(Configuration(SCENARIOS[name].settings(), CATALOG)), History()
-    for tick in run(SCENARIOS[name]).ticks:
-        state = advance(state, tick)
-        history = history.after(state)
-    return Snapshot(state), HistoryView(history)
 
 
 def encoded_and_decoded(document: DisksDocument) -> DisksDocument:

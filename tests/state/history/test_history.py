@@ -1,7 +1,5 @@
 """The history of disks: it has what the metrics have, in bounded memory."""
 
-from functools import cache
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -13,32 +11,17 @@ from disksla.promise.configuration.settings import DiskEntry, SamplingSettings, 
 from disksla.promise.disk_entry import DiskMatch
 from disksla.state.history.history import MINUTES_KEPT, SECONDS_KEPT, DiskHistory, History
 from disksla.state.history.slot import BLOCK, PackedSlots, RunningTotals, Slot, totals_of, unpack
-from disksla.state.pipeline.advance import advance
-from disksla.state.pipeline.snapshot import disk_snapshot
 from disksla.state.pipeline.state import State
 from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS
-from support.scenarios import SCENARIOS
+from support.scenario_verdicts import lived
 from support.simulated_host import CATALOG, Machine, a_disk
-from support.simulated_limiter import DEVICE, Scenario, run
+from support.simulated_limiter import DEVICE
 
 NUMBERS = st.floats(0, 1e9, width=32)
 
 
-@cache
-def states_of(scenario: Scenario) -> list[State]:
-    state = State(Configuration(scenario.settings(), CATALOG))
-    states = []
-    for tick in run(scenario).ticks:
-        state = advance(state, tick)
-        states.append(state)
-    return states
-
-
-def history_of(states: list[State]) -> DiskHistory:
-    history = History()
-    for state in states:
-        history = history.after(state)
-    return history.disks[DEVICE]
+def history_of(name: str) -> DiskHistory:
+    return lived(name)[1].history.disks[DEVICE]
 
 
 @given(
@@ -65,13 +48,10 @@ def test_slots_have_verdicts_and_limits_in_their_order() -> None:
     "name", ["iops-300-deep", "burst-then-base", "below-60-of-100", "unlimited-stalled", "idle"]
 )
 def test_slots_add_up_to_the_metrics(name: str) -> None:
-    states = states_of(SCENARIOS[name])
-    history = history_of(states)
-    slots = history.seconds()
+    slots = history_of(name).seconds()
     assert len(slots) >= 9
     assert all(slot.seconds == pytest.approx(1.0, abs=0.21) for slot in slots)
-    snapshot = disk_snapshot(states[-1], DEVICE)
-    assert snapshot is not None
+    [snapshot] = lived(name)[0].disks
     assert snapshot.counters is not None
     # The last second is not complete.
     reads = sum(slot.totals.reads for slot in slots)
@@ -84,10 +64,10 @@ def test_slots_add_up_to_the_metrics(name: str) -> None:
 
 
 def test_credits_are_in_the_slots() -> None:
-    slots = history_of(states_of(SCENARIOS["burst-then-base"])).seconds()
+    slots = history_of("burst-then-base").seconds()
     assert None not in {slot.credits_ratio for slot in slots}
     assert slots[-1].credits_ratio == pytest.approx(0.0, abs=0.05)
-    without = history_of(states_of(SCENARIOS["iops-300-deep"])).seconds()
+    without = history_of("iops-300-deep").seconds()
     assert {slot.credits_ratio for slot in without} == {None}
 
 

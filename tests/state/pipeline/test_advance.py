@@ -502,7 +502,7 @@ def test_host_wait_is_attributed_to_throttled_disk() -> None:
     throttled_s = sum(totals.throttled_s)
     assert throttled_s > 2
     attributed_s = throttled_s
-    first_s = 0.1  # no iowait is known of the window in which the load began
+    first_s = 0.05  # of the window in which the load began; no iowait is known of it
     assert totals.host.iowait_s == pytest.approx(4 * (attributed_s - first_s))
     assert totals.host.pressure_some_s == pytest.approx(attributed_s - first_s)
     assert totals.host.pressure_full_s == pytest.approx((attributed_s - first_s) / 2)

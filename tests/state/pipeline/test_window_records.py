@@ -1,7 +1,9 @@
-"""Records of each tick, as printed by `disksla replay --json`."""
+"""Snapshots, and records of each tick, as printed by `disksla replay --json`."""
 
 import pytest
 
+from disksla.base.operating_system import SourceHealth
+from disksla.state.pipeline import Snapshot
 from disksla.state.pipeline.window_records import WindowRecord, window_records
 from support.simulated_host import Machine, a_disk
 
@@ -57,3 +59,19 @@ def test_each_window_has_one_record_if_a_disk_vanishes_while_verdicts_wait() -> 
     windows += records(machine, text="")
     recorded_s = [window.monotonic_s for window in windows if window.gap is None]
     assert len(recorded_s) == len(set(recorded_s)) == 25
+
+
+def test_health_of_parts_of_the_daemon_is_added() -> None:
+    state = Machine().state
+    before = Snapshot(state).sampler
+    health = (
+        SourceHealth("state", 3, works=False, problem="No space left on device"),
+        SourceHealth("systemd", 2, works=None),
+        SourceHealth("web", 0, works=True),
+    )
+    after = Snapshot(state, health, {("file", "invalid"): 2})
+    assert after.terms.failures == {("file", "invalid"): 2}
+    assert after.sampler.errors == {**before.errors, "state": 3, "systemd": 2, "web": 0}
+    assert after.sampler.collectors == {**before.collectors, "state": False, "web": True}
+    assert after.sampler.problems == {"state": "No space left on device"}
+    assert Snapshot(state).sampler == before

@@ -1,5 +1,7 @@
 """What is said of the last minutes of an array, and on the pages of its disks."""
 
+import re
+
 from disksla.kernel.disks.layer import How, Layer
 from disksla.serve.pages.disk_page import disk_page
 from disksla.serve.pages.page import Frame
@@ -12,7 +14,7 @@ SECONDS = 4
 
 
 def sentences(how: How, **reads: int) -> list[str]:
-    """Return the sentences of an array whose disks completed these reads a second."""
+    """Return the sentences of an array whose disks completed these reads a second, or hung."""
     layer = Layer(how, "RAID 0", tuple(reads))
     array = a_disk("md0", 9, slaves=tuple(reads), layer=layer)
     machine = Machine(*(a_disk(name, minor) for minor, name in enumerate(reads)), array)
@@ -20,6 +22,8 @@ def sentences(how: How, **reads: int) -> list[str]:
     for _ in range(10 * SECONDS):
         for name, each in reads.items():
             machine.does(name, reads=each // 10, read_sectors=8 * each // 10, read_ms=each // 10)
+            if not each:
+                machine.does(name, inflight=1, busy_ms=100, queue_ms=100)
         history = history.after(machine.tick())
     snapshot, past = Snapshot(machine.state), HistoryView(history)
     [found] = snapshot.arrays
@@ -39,5 +43,13 @@ def test_uneven_load_of_a_stripe() -> None:
 
 def test_loads_that_are_no_problem() -> None:
     assert len(sentences("striped", vda=600, vdb=400)) == 2
-    assert len(sentences("striped", vda=10, vdb=0)) == 2
+    assert len(sentences("striped", vda=20, vdb=10)) == 2
     assert len(sentences("linear", vda=900, vdb=100)) == 2
+
+
+def test_disk_that_makes_requests_wait() -> None:
+    *_, waited = sentences("mirrored", vda=600, vdb=0)
+    assert re.fullmatch(
+        r"In the last [34]\.?\d* s, requests waited at its disks: vda 0 s, vdb [23]\.?\d* s\.",
+        waited,
+    )

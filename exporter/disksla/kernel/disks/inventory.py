@@ -28,7 +28,7 @@ from disksla.kernel.disks.csi_volume import (
 )
 from disksla.kernel.disks.disk import Disk, nfs_disks
 from disksla.kernel.disks.layer import layer_of
-from disksla.kernel.disks.multipath import with_paths
+from disksla.kernel.disks.multipath import multipath_wwn, with_paths, with_serial_of_paths
 from disksla.kernel.disks.stacking import with_stacking
 from disksla.kernel.disks.udev_database import (
     by_id_names,
@@ -265,10 +265,10 @@ def _attributes(
 
 
 def _completed(disk: Disk, disks: Mapping[str, Disk]) -> Disk:
-    """Return a partition with the attributes that sysfs has for its whole disk only."""
+    """Return a device with what sysfs has of others: of its whole disk, or of its paths."""
     whole = disks.get(disk.partition_of or "")
     if whole is None:
-        return disk
+        return with_serial_of_paths(disk, disks)
     return msgspec.structs.replace(
         disk,
         diskseq=whole.diskseq,
@@ -301,11 +301,12 @@ def _serial(files: "_Directory", udev: Mapping[str, str]) -> str | None:
 
 
 def _wwn(files: "_Directory", udev: Mapping[str, str]) -> str | None:
-    """Return the WWN of sysfs (naa.5000c5..., eui.0025...), or else of udev (0x5000c5...)."""
+    """Return the WWN of sysfs (naa.5000c5..., eui.0025...), or of udev (0x5000c5...)."""
     return (
         files.name("wwid")
         or files.name("device/wwid")
         or _property(udev, "ID_WWN_WITH_EXTENSION", "ID_WWN")
+        or multipath_wwn(files.name("dm/uuid") or "")
     )
 
 

@@ -7,7 +7,7 @@ and identifiers of INCITS T10 and IEEE, which are unique to a volume.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
@@ -17,12 +17,39 @@ _UNIQUE = re.compile(r"(?:naa\.|eui\.|uuid\.|0x)(?=.*[1-9a-f])[0-9a-f-]+")
 """Others are made of model and serial number, which different disks of a cloud have in common."""
 _WWN_KIND = re.compile(r"(0x|[^.]*\.|)(.+)")
 _NVME_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")
+_WWID = re.compile(r"mpath-(?:3(?P<naa>[0-9a-f]+)|2(?P<eui>[0-9a-f]+)|(?P<other>.+))")
 
 
 def nvme_head(path: str) -> str | None:
     """Return the name of the disk of a hidden path of NVMe; None if it is none."""
     found = _NVME_PATH.fullmatch(path)
     return None if found is None else f"nvme{found[1]}n{found[2]}"
+
+
+def multipath_wwn(uuid: str) -> str | None:
+    """Return the WWN of a device of dm-multipath, as sysfs has it of its paths, by its UUID.
+
+    None of other devices of the device mapper. The UUID has the WWID, of SCSI disks as scsi_id
+    writes it: with 3 before an identifier of type NAA, and 2 before an EUI-64. Sources:
+    libmultipath (UUID_PREFIX, uid_attribute); systemd, scsi_id.h.
+    """
+    found = _WWID.fullmatch(uuid)
+    if found is None:
+        return None
+    naa, eui, other = found.groups()
+    return f"naa.{naa}" if naa else f"eui.{eui}" if eui else other
+
+
+def with_serial_of_paths(disk: Disk, disks: Mapping[str, Disk]) -> Disk:
+    """Return a device of dm-multipath with the serial number of its paths, if they have one.
+
+    Of stacked devices, only these have a WWN. `disks` has the paths by name.
+    """
+    if not disk.slaves or disk.wwn is None or disk.serial is not None:
+        return disk
+    serials = {path.serial for name in disk.slaves if (path := disks.get(name)) is not None}
+    serial = serials.pop() if len(serials) == 1 else None
+    return msgspec.structs.replace(disk, serial=serial)
 
 
 def with_paths(disks: Collection[Disk]) -> tuple[Disk, ...]:

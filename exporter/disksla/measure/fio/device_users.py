@@ -12,7 +12,8 @@ from typing import Literal, NamedTuple
 
 _FIRST_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of linux/proc_ns.h
 _STATX_BYTES = 256  # linux/stat.h
-_MODE_AT, _NUMBER_AT = 28, 128
+_INODE = 0x100  # STATX_INO
+_MODE_AT, _INODE_AT, _NUMBER_AT, _FILE_SYSTEM_AT = 28, 32, 128, 136
 _HERE = -100  # AT_FDCWD
 _CACHED_ONLY = 0x4000  # AT_STATX_DONT_SYNC
 _NOT_PERMITTED = {errno.EACCES, errno.EPERM, errno.ENOSYS}
@@ -115,16 +116,37 @@ def device_node(path: str, directory: int = _HERE) -> DeviceNode | None:
     nobody waiting. Nothing but the type and number is wanted, which FUSE answers by itself, also
     for the files of other users. Raise PermissionError if it must not be known.
     """
-    content = ctypes.create_string_buffer(_STATX_BYTES)
-    if not hasattr(_LIBRARY, "statx"):
-        raise PermissionError(errno.ENOSYS, "the C library has no statx")
-    if _LIBRARY.statx(directory, os.fsencode(path), _CACHED_ONLY, 0, content) < 0:
-        code = ctypes.get_errno()
-        if code in _NOT_PERMITTED:
-            raise PermissionError(code, os.strerror(code))
+    content = _statx(path, directory)
+    if content is None:
         return None
     [mode] = struct.unpack_from("=H", content, _MODE_AT)
     if not stat.S_ISBLK(mode) and not stat.S_ISCHR(mode):
         return None
     kind: Literal["block", "character"] = "block" if stat.S_ISBLK(mode) else "character"
     return DeviceNode(kind, *struct.unpack_from("=II", content, _NUMBER_AT))
+
+
+def file_number(path: str) -> tuple[int, ...] | None:
+    """Return numbers that all paths of a file have in common; None if a path leads to nothing.
+
+    Only what the kernel has in memory is asked. Raise PermissionError if it must not be known.
+    """
+    content = _statx(path, _HERE, _INODE)
+    if content is None:
+        return None
+    return struct.unpack_from("=Q", content, _INODE_AT) + struct.unpack_from(
+        "=II", content, _FILE_SYSTEM_AT
+    )
+
+
+def _statx(path: str, directory: int, wanted: int = 0) -> ctypes.Array[ctypes.c_char] | None:
+    """Return the answer of statx(2); None if the path leads to nothing. Raise PermissionError."""
+    content = ctypes.create_string_buffer(_STATX_BYTES)
+    if not hasattr(_LIBRARY, "statx"):
+        raise PermissionError(errno.ENOSYS, "the C library has no statx")
+    if _LIBRARY.statx(directory, os.fsencode(path), _CACHED_ONLY, wanted, content) < 0:
+        code = ctypes.get_errno()
+        if code in _NOT_PERMITTED:
+            raise PermissionError(code, os.strerror(code))
+        return None
+    return content

@@ -19,7 +19,7 @@ from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks import Disk
 from disksla.kernel.disks.inventory import read_disks
 from disksla.kernel.procfs import Mount, parse_mountinfo
-from disksla.measure.fio.device_users import DeviceNode, device_node, device_users
+from disksla.measure.fio.device_users import DeviceNode, device_node, device_users, file_number
 from disksla.measure.fio.process import run_process
 from disksla.measure.fio.raw_device_rules import (
     BLOCK_BYTES,
@@ -148,12 +148,13 @@ def _reasons_in_use(disk: Disk, roots: Roots) -> tuple[str, ...]:
     disks = read_disks(roots).disks
     volume = volume_devices(disk, disks)
     own_file = _backing_file(disk.name, roots)
+    numbers = {(one.major, one.minor) for one in volume.all}
     loops = sorted(
         one.name
         for one in disks
         if (file := _backing_file(one.name, roots)) and one.name != disk.name
         # Sysfs does not list them as holders. Two of one file are two paths of a disk.
-        if file == own_file or _number(file) in {(each.major, each.minor) for each in volume.all}
+        if _is_one(file, own_file) or _number(file) in numbers
     )
     read_only = _text(roots.block_device(disk.name) / "ro").strip()
     return (
@@ -256,6 +257,17 @@ def _all_mounts(procfs: Path) -> Iterator[Mount]:
 def _backing_file(device: str, roots: Roots) -> str:
     """Return the file of a loop device; empty for any other device."""
     return _text(roots.block_device(device) / "loop/backing_file").rstrip("\n")
+
+
+def _is_one(file: str, other: str) -> bool:
+    """Return whether two paths lead to one file, as by a hard link or a mount."""
+    if file == other:
+        return True
+    try:
+        number = file_number(file)
+        return number is not None and number == file_number(other)
+    except OSError:
+        return False
 
 
 def _number(path: str | None) -> DeviceNumber | None:

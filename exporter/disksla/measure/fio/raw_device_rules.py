@@ -64,8 +64,7 @@ def volume_devices(disk: Disk, disks: Collection[Disk]) -> VolumeDevices:
         for other in possible_paths(one, disks)
         if other.name not in known
     }
-    is_multipath = any(link.startswith("dm-uuid-mpath-") for link in disk.by_id)
-    paths = [one for one in below if is_multipath or possible_paths(one, below)]
+    paths = [one for one in below if possible_paths(one, (disk, *below))]
     sides = (disk, *others.values(), *paths)
     found = {one.name: one for side in sides for one in devices_on(side, disks)}
     found |= {one.name: one for one in below}

@@ -47,17 +47,16 @@ def find_array(
     for a path that is on no device.
     """
     short = name.removeprefix("/dev/")
-    found = [disk for disk in disks if disk.slaves and has_device_name(short, disk)]
+    found = [disk for disk in disks if has_device_name(short, disk)]
     if not found and name.startswith("/") and name == short:
         path = "/" + posixpath.normpath(name).lstrip("/")
         device = _device_below(path, disks, mounts) if mounts else None
-        found = [
-            disk
-            for disk in disks
-            if disk.slaves
-            and (disk.name == device if mounts else path in disk.mount_points and not disk.holders)
-        ]
-    for array in found[:1]:
+        tops = [disk for disk in disks if disk.slaves and not disk.holders]
+        found = [disk for disk in tops if path in disk.mount_points]
+        if device is not None:
+            found = [disk for disk in disks if disk.name == device]
+    wholes = {disk.partition_of or disk.name for disk in found}
+    for array in (disk for disk in disks if disk.slaves and disk.name in wholes):
         below = tuple(disk for disk in devices_below(array, disks) if is_sold(disk))
         return (array, below) if len(below) > 1 else None
     return None

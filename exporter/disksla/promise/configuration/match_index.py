@@ -12,7 +12,7 @@ _VIRTIO_SERIAL_LENGTH = 20
 
 _EBS_DASH = re.compile(r"^vol-(?=[0-9a-f]+$)")
 _UUID_START = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]")
-_WWN_PREFIX = re.compile(r"^(0x|naa\.|eui\.)")
+_WWN_PREFIX = re.compile(r"^(0x|naa\.|eui\.|3(?=(?:[0-9a-f]{16}){1,2}$))")
 
 Word = tuple[str, str]
 """What is said of a disk, and its kind: ('serial', '0a1b')."""
@@ -144,7 +144,7 @@ def _without_dash(text: str) -> str:
 
 
 def _without_prefix(wwn: str) -> str:
-    """Return a WWN without its prefix: naa.5000c5... in sysfs is 0x5000c5... in udev and lsblk."""
+    """Return a WWN without its prefix: 0x5000c5... in udev, 35000c5... in multipath."""
     return _WWN_PREFIX.sub("", wwn)
 
 

@@ -190,8 +190,14 @@ class History(msgspec.Struct, frozen=True, gc=False):
             for name, group in state.groups.items()
             if not group.shared.of_type
         }
-        realtime_s, saved = clocks.realtime_s, self.saved_events
-        return History(disks, now_s, assessed_s, machine, realtime_s, saved)
+        return msgspec.structs.replace(
+            self,
+            disks=disks,
+            at_s=now_s,
+            assessed_s=assessed_s,
+            machine=machine,
+            realtime_s=clocks.realtime_s,
+        )
 
     def _machine(self, name: str, devices: tuple[str, ...]) -> MachineHistory:
         """Return the history of a group, a new one if it has other disks."""
@@ -234,6 +240,7 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
         packed_minutes = packed_minutes.plus(slot.pack(), MINUTES_KEPT)
         at_minute, started_s = totals_of(disk_state, second.assessed_s), second.end_s
     same_limits = is_unchanged or history.limits == disk_state.assignment.limits
+    events = events_after(_without_stall(history, disk_state), latest, second.realtime_s)
     return msgspec.structs.replace(
         history,
         disk_state=disk_state,
@@ -242,22 +249,19 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
         started_s=started_s,
         packed_seconds=packed_seconds,
         packed_minutes=packed_minutes,
-        events=_events(history, disk_state, second, latest),
+        events=events if same_limits else (*events, _changed_limits(second.realtime_s)),
     )
 
 
-def _events(
-    history: DiskHistory, disk_state: DiskState, second: _Second, slot: Slot | None
-) -> tuple[DiskEvent, ...]:
-    """Return the events of a disk after a second; without its slot, it was idle, or unseen."""
-    events = history.events
-    if disk_state.never_done > history.disk_state.never_done:  # as in `_after`
-        events = tuple(each for each in events if each.cause != "stalled" or each.is_over)
-    now_s = second.realtime_s
-    events = events_after(events, slot, now_s)
-    if history.limits == disk_state.assignment.limits:
-        return events
-    return (*events, DiskEvent("limits_changed", None, now_s, now_s, stage="ended"))
+def _without_stall(history: DiskHistory, disk_state: DiskState) -> tuple[DiskEvent, ...]:
+    """Return the events of before; without a stall that was none, as in `_after`."""
+    if disk_state.never_done == history.disk_state.never_done:
+        return history.events
+    return tuple(each for each in history.events if each.cause != "stalled" or each.is_over)
+
+
+def _changed_limits(now_s: float) -> DiskEvent:
+    return DiskEvent("limits_changed", None, now_s, now_s, stage="ended")
 
 
 def _slot(before: RunningTotals, disk_state: DiskState, second: _Second, seconds: float) -> Slot:

@@ -130,7 +130,7 @@ def to_saved_state(
     groups = {name: saved_credits for name, saved_credits in of_groups.items() if saved_credits}
     if not (disks or groups or events):
         return None
-    return SavedState(machine, boot, state.clocks, disks, groups, events or {})
+    return SavedState(machine, boot, state.clocks, disks, groups=groups, events=events or {})
 
 
 def to_read_often(state: State) -> frozenset[str]:

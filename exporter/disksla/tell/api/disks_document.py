@@ -225,6 +225,7 @@ def disks_document(
 ) -> DisksDocument:
     """Return the document of the disks that are asked for."""
     disks, following = query.choose(snapshot.disks)
+    names = {disk.disk.name for disk in disks}
     return DisksDocument(
         host=host,
         version=version,
@@ -233,7 +234,7 @@ def disks_document(
         arrays=tuple(
             _array(array, past)
             for array in snapshot.arrays
-            if not {disk.disk.name for disk in disks}.isdisjoint(array.array.disks)
+            if not names.isdisjoint(array.array.disks)
         ),
         next=following,
     )

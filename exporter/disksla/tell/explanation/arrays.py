@@ -61,19 +61,26 @@ def _promise(snapshot: ArraySnapshot) -> Iterator[str]:
     if promise is None:
         yield f"What it is promised is not known: {_why_not(snapshot)}."
         return
-    hows = {layer.how for layer in layers_of(array.tree) if len(layer.members) > 1}
-    stripe = "; a request above a chunk counts for several" if "striped" in hows else ""
-    alone = "; a load on one part of it gets no more than its disk" if "linear" in hows else ""
-    yield f"It is promised {describe_rates(promise.rates) or 'no rate'}{stripe}{alone}."
+    layers = [layer for layer in layers_of(array.tree) if len(layer.members) > 1]
+    hows = {layer.how for layer in layers}
+    words = [describe_rates(promise.rates) or "no rate"]
+    if "striped" in hows:
+        words.append("a request above a chunk counts for several")
+    is_copied = "mirrored" in hows or any(layer.copies > 1 for layer in layers)
+    if is_copied and array.device.rotational is not False:
+        words.append("one copy may serve all reads of rotational disks")
+    if "linear" in hows:
+        words.append("a load on one part of it gets no more than its disk")
+    yield f"It is promised {'; '.join(words)}."
     by_binding: dict[tuple[str, ...], list[str]] = {}
     for field, names in promise.binding.items():
         if set(names) != set(array.disks):
             by_binding.setdefault(names, []).append(field)
     for names, fields in by_binding.items():
-        rates = " and ".join(_RATE_NAMES[field] for field in fields)
+        named = " and ".join(_RATE_NAMES[field] for field in fields)
         everything = len(by_binding) == 1 and len(fields) == len(promise.binding)
         bind = "bind" if len(names) > 1 else "binds"
-        yield f"What {bind} {'it' if everything else f'its {rates}'}: {', '.join(names)}."
+        yield f"What {bind} {'it' if everything else f'its {named}'}: {', '.join(names)}."
     if promise.is_uneven:
         by_rates: dict[Rates, list[str]] = {}
         for each in snapshot.disks:

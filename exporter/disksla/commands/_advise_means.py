@@ -12,7 +12,7 @@ from disksla.commands._means import WITHIN_S, sold_as, sold_by_files
 from disksla.commands._prometheus import period_of, server_of
 from disksla.measure.advice import Needs, demand_of_means
 from disksla.measure.advice.advice import Advice
-from disksla.measure.means import is_at_limit, together
+from disksla.measure.means import is_at_limit, total_means
 from disksla.measure.means.node_exporter import find_node_disks, read_means
 from disksla.measure.prometheus import Facts, Selection
 from disksla.promise.catalogue import NO_LIMITS
@@ -53,7 +53,7 @@ def advice_of_means(arguments: argparse.Namespace, tolerated_share: float) -> Ad
             for mean, is_at in zip(means, is_at_limit(means, limits), strict=True)
             if is_at
         }
-        means = together([means for means, _ in of_disks])
+        means = total_means([means for means, _ in of_disks])
         known = present.limits if len(of_disks) == 1 else NO_LIMITS
         demand = demand_of_means(means, [mean.end_s in at_ends for mean in means], known)
         return Needs(demand, tolerated_share, configuration.settings.assessment.tolerance_ratio)

@@ -23,7 +23,7 @@ from disksla.commands._provision import (
 )
 from disksla.kernel.disks import Disk
 from disksla.measure.advice import Candidate
-from disksla.measure.means import Mean, together, use_of_limits
+from disksla.measure.means import Mean, total_means, use_of_limits
 from disksla.measure.means.mean import NOT_DISKS
 from disksla.measure.means.means_page import DiskUse, means_page
 from disksla.measure.means.node_exporter import find_node_disks, read_means
@@ -243,7 +243,7 @@ def _uses_of(
     for shared in shared_limits(MachineChoice(rules, machine), None):
         is_member = [name in (shared.covers or ()) and not shared.is_cache for name in terms]
         members = [*compress(disks, is_member)]
-        if means := together([each.means for each in members]):
+        if means := total_means([each.means for each in members]):
             names = ", ".join(each.disk.name for each in members)
             title = f"{members[0].instance} {shared.machine} ({names})".strip()
             together_sold = Candidate("", 0, Provision(), shared.limits)

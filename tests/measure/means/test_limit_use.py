@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.measure.means.limit_use import LimitUse, use_of_limits
-from disksla.measure.means.mean import Mean, together
+from disksla.measure.means.mean import Mean, total_means
 from disksla.promise.catalogue.cost_model import Rates
 from disksla.promise.catalogue.derive import derive_limits
 from disksla.promise.catalogue.limits import NO_LIMITS, Bucket, Burst, Limits, build_limits
@@ -131,7 +131,7 @@ def test_credits_are_not_known_after_a_gap_and_less_with_flushes() -> None:
 
 
 def test_disks_together_have_the_intervals_of_all() -> None:
-    both = together([means(400, 500, 500), means(600, 500)])
+    both = total_means([means(400, 500, 500), means(600, 500)])
     assert at(use_of_limits(both, LIMITS)) == [(0, 30, "base", "iops")]
     assert [each.inflight for each in both] == [16, 16]
 

@@ -10,4 +10,4 @@ Means do not show a limiter, so none of them says that a disk was throttled.
 """
 
 from disksla.measure.means.limit_use import LimitUse, is_at_limit, use_of_limits
-from disksla.measure.means.mean import Mean, together
+from disksla.measure.means.mean import Mean, total_means

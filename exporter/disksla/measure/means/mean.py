@@ -63,7 +63,7 @@ class Mean(NamedTuple):
         return tuple(replace(whole, reads=reads, writes=requests - reads) for reads in shares)
 
 
-def together(disks: Iterable[Sequence[Mean]]) -> list[Mean]:
+def total_means(disks: Iterable[Sequence[Mean]]) -> list[Mean]:
     """Return what disks of one machine did together in the intervals that all of them have."""
     by_end: defaultdict[int, list[Mean]] = defaultdict(list)
     number = 0

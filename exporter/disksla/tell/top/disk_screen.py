@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from disksla.base.units import format_bandwidth, format_count, format_duration, format_percent
+from disksla.promise.catalogue import TERMS_TITLES
 from disksla.tell.api import LiveDiskDocument
 from disksla.tell.explanation import (
     CONDITION_TEXT,
@@ -122,7 +123,7 @@ def _facts(disk: LiveDiskDocument, now_s: float) -> Iterator[tuple[str, str]]:
         load = machine.load_ratio
         used = "" if load is None else f"; load {format_percent(shown_load(load))}"
         yield "machine", f"{machine.limits}{used}"
-    yield "terms", disk.terms
+    yield "terms", TERMS_TITLES.get(disk.terms, disk.terms)
     yield "from", _origin(disk, now_s)
     if disk.mount_points:
         yield "mounted on", ", ".join(disk.mount_points)

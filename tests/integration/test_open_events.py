@@ -46,7 +46,7 @@ def disk(tmp_path: Path) -> Iterator[str]:
 
 @contextmanager
 def helping(roots: Roots, directory: Path, *before: str) -> Iterator[Path]:
-    """Run the helper, for the group of nobody, and yield its socket."""
+    """Run the helper, for the group of nobody, and yield its socket; it ends at SIGTERM."""
     path = directory / "events.sock"
     command = [*before, str(DISKSLA), "open-events", "--listen", str(path)]
     options = ["--path.sysfs", str(roots.sysfs), "--log.level", "error"]
@@ -59,6 +59,8 @@ def helping(roots: Roots, directory: Path, *before: str) -> Iterator[Path]:
             yield path
         finally:
             process.terminate()
+        assert process.wait(PATIENCE_S) == 0
+        assert not path.exists()
 
 
 def unprivileged(path: Path, device: str, *arguments: str) -> list[str]:

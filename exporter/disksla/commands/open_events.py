@@ -2,12 +2,14 @@
 
 import argparse
 import os
+import signal
 import socket
 from functools import partial
 from pathlib import Path
 
 from disksla.base.operating_system.log import set_up_logging
 from disksla.base.operating_system.machine import Roots, default_roots
+from disksla.base.operating_system.packets import shut_down
 from disksla.base.operating_system.systemd import FIRST_DESCRIPTOR
 from disksla.base.operating_system.unix_socket import UnixSocket
 from disksla.commands._log_options import add_log_options, add_paths_of
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Answer one client, and wait for its events to end; or with --listen all, without end."""
+    """Answer one client, and wait for its events to end; or with --listen all, until SIGTERM."""
     set_up_logging(arguments.log_level, arguments.log_format)
     roots = Roots(procfs=arguments.path_procfs, sysfs=arguments.path_sysfs)
     files = EventFiles(roots, credentials_directory(os.environ))
@@ -43,5 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         open_sets.wait()
     else:
         with UnixSocket(arguments.listen, socket.SOCK_SEQPACKET).listening() as listening:
+            # As process 1 of a container, a signal without a handler does not end it.
+            signal.signal(signal.SIGTERM, lambda *_: shut_down(listening))
             serve(listening, prepare)
     return 0

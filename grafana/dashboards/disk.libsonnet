@@ -215,7 +215,8 @@ local state = import '../state.libsonnet';
           lib.text('Terms', |||
             Terms of the disk: what it was sold as. Without terms in the configuration, only the
             observed ceiling is known.
-          |||, gauge('disk_info'), 'terms')
+          |||, 'label_replace(%s, "terms", "written out", "terms", "custom")' % gauge('disk_info'),
+                   'terms')
           + lib.size(6, 4) + lib.noData('unknown disk'),
         ],
         [

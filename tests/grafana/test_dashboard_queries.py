@@ -173,13 +173,13 @@ def test_disks_that_broke_their_promise_today_are_listed(fleet: Prometheus) -> N
     } | {("db-2:10056", "vdd")}
 
 
-def test_alerts_are_annotated(fleet: Prometheus) -> None:
-    """The query is valid, and selects the alerts of the disk and of its machine."""
+def test_alerts_and_problems_are_annotated(fleet: Prometheus) -> None:
+    """Each query is valid; that of alerts selects those of the disk and of its machine."""
     for dashboard in DASHBOARDS.values():
-        [query] = dashboard["annotations"]["list"]
-        expr = filled_in(query["expr"], {**ANYWHERE, "$device": "vda"})
-        assert 'device=~"vda|"' in expr
-        assert fleet.query(expr) == []
+        alerts, *problems = dashboard["annotations"]["list"]
+        assert 'device=~"vda|"' in filled_in(alerts["expr"], {**ANYWHERE, "$device": "vda"})
+        for query in (alerts, *problems):
+            assert fleet.query(filled_in(query["expr"], {**ANYWHERE, "$device": "idle"})) == []
 
 
 def test_panels_of_a_machine_show_all_disks_of_the_group(fleet: Prometheus) -> None:

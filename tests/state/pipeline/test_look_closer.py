@@ -3,13 +3,16 @@
 from collections.abc import Iterable
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.kernel.procfs import CloseSample
 from disksla.promise.catalogue import NO_LIMITS
 from disksla.promise.configuration import Configuration
-from disksla.promise.configuration.settings import Settings
+from disksla.promise.configuration.custom_terms import SumTerms
+from disksla.promise.configuration.settings import DiskEntry, Settings
+from disksla.promise.disk_entry import DiskMatch
 from disksla.state.pipeline.state import (
     ENOUGH_PAUSES,
     FIRST_LOOK_S,
@@ -121,3 +124,19 @@ def test_disk_that_does_little_is_not_looked_at() -> None:
         machine.does("vda", reads=1, read_sectors=8, busy_ms=4)
         machine.tick()
     assert to_look_at(machine.state, machine.now_s) == []
+
+
+@pytest.mark.parametrize(("read_ms", "is_looked_at"), [(15, False), (400, True)])
+def test_disk_far_below_its_promise_is_looked_at_if_requests_wait(
+    read_ms: int, is_looked_at: bool
+) -> None:
+    """150 of 3000 IOPS, for which 0.15 or 4 requests are in flight on average."""
+    entry = DiskEntry(match=DiskMatch(device="vda"), terms=SumTerms(iops=3000.0))
+    machine = Machine(a_disk(), settings=Settings(disks=(entry,)))
+    looked: list[str] = []
+    for _ in range(140):
+        machine.does("vda", reads=15, read_sectors=120, read_ms=read_ms, busy_ms=100)
+        machine.tick()
+        looked += to_look_at(machine.state, machine.now_s)
+    first = int(10 * FIRST_LOOK_S) + 10  # in its first second, nothing is known yet
+    assert (len(looked) > first) == is_looked_at

@@ -21,8 +21,9 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 LIMITED_VERDICTS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
 """Requests waited for the disk, so a load that waits for them may ask for more than was served."""
 
-FAR_SHARE = 0.25
-"""Of the promise. A disk that is asked for less is not looked at closer."""
+FAR_SHARE, LEAST_INFLIGHT = 0.25, 0.5
+"""A disk that serves less than this share of its promise, with fewer requests than this in flight
+on average, is not looked at closer."""
 SHARED_SILENCE_S = 3.0
 SHARED_BYTES = 16 * MIB
 """A request of each of sixteen clients: NFS has them of up to 1 MiB."""
@@ -64,8 +65,8 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     ceiling: Ceiling | None = None
     """The rate at which the disk was throttled last. No verdict reads it."""
     is_explained: bool = False
-    """A closer look would show nothing more of the last second: the disk was far below its limits,
-    or at one of which it is known that it is even."""
+    """A closer look would show nothing more of the last second: the disk was far below its limits
+    and served its requests at once, or it was at one of which it is known that it is even."""
 
     def pauses_since(self, from_s: float) -> int:
         """Return how many pauses that may be those of a limiter ended later, or have not ended."""
@@ -285,8 +286,11 @@ def _is_explained(second: Second, found: FoundLimiter | None, limits: Limits) ->
     """Return whether a closer look would show nothing more of a second."""
     if found is not None:
         return found.sign == "bucket" and limits.limiter.kind == "even"
-    load = load_of(second.served, limits.promise_charges)
-    return load is not None and load < FAR_SHARE
+    served = second.served.without_flushes()
+    load = load_of(served, limits.promise_charges)
+    # A limiter far below the promise serves as little, but requests wait for it.
+    is_waiting = served.took_s >= LEAST_INFLIGHT * served.seconds
+    return load is not None and load < FAR_SHARE and not is_waiting
 
 
 def _ceiling(state: DetectorState, found: FoundLimiter | None) -> Ceiling | None:

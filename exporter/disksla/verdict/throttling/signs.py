@@ -124,8 +124,7 @@ def _paused(
 def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> bool:
     """Return whether a disk may be as slow by itself: few requests, for one window each."""
     served = total([second.served for second in seconds])
-    took_s = ((served.read_ms or 0) + (served.data_write_ms or 0)) / 1000
-    latency_s = took_s / max(1, served.requests)
+    latency_s = served.without_flushes().took_s / max(1, served.requests)
     is_one_each = abs(latency_s / clock.window_s - 1) < ONE_WINDOW
     is_queue = clock.window_s < LONGEST_SERVICE_S and latency_s > clock.window_s
     return full.requests < FEW_REQUESTS and (is_one_each or is_queue)

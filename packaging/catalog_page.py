@@ -18,10 +18,9 @@ _INTRODUCTION = """\
 
 Generated from the catalogue by `make docs`; do not edit.
 
-What each type of disk and of network file storage is promised, as a law of its size, and the
-limits of machines: a page for each provider. `disksla limits aws.gp3 1TiB --machine m5.large`
-prints the limits of one disk with the arithmetic, those of the machine, and which are lower. The
-limits of a file storage are shared by all its clients ([file-storages.md](file-storages.md)).
+What each type of disk and of [network file storage](file-storages.md) is promised, as a law of its
+size, and the limits of machines: a page for each provider. `disksla limits aws.gp3 1TiB --machine
+m5.large` prints the limits of one disk with the arithmetic, and those of the machine.
 
 | provider | types |
 |---|---|
@@ -30,12 +29,13 @@ limits of a file storage are shared by all its clients ([file-storages.md](file-
 _WORDS = """
 A type has its id and the names that the API of the provider has for it: `azure.Premium_LRS` is
 `azure.premium-ssd`. Rates are per second. What a page says of all types applies to each type that
-does not say otherwise; *-* is nothing stated.
+does not say otherwise; *-* is nothing stated. So is what it does not name, such as latency, the
+size of requests, or the share of the time for which limits hold. Where it is not known whether
+reads and writes have limits of their own, they are counted together.
 
 The confidence is *high* where the provider's own text was read in full, *medium* where it was read
-through a copy or a program or has probably changed since, and *low* where only others state it. A
-date is that of the source, or of the day on which it was read. Provisioned values count as they
-are, even beyond the bounds: providers raise them.
+through a copy or a program or has probably changed since, and *low* where only others state it.
+Provisioned values count as they are, even beyond the bounds: providers raise them.
 """
 
 _SHARED = {

@@ -121,9 +121,8 @@ def _(rule: AllocationUnits, shown: Shown) -> str:  # type: ignore[type-arg]
 
 @_law.register
 def _(rule: Tiers, shown: Shown) -> str:  # type: ignore[type-arg]
-    return "; ".join(
-        f"{shown(step.rate)} to {format_size(step.up_to_bytes)}" for step in rule.steps
-    )
+    last_of_rate = {step.rate: step.up_to_bytes for step in rule.steps}
+    return "; ".join(f"{shown(rate)} to {format_size(size)}" for rate, size in last_of_rate.items())
 
 
 @_law.register

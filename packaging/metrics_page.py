@@ -43,13 +43,12 @@ _INTRODUCTION = """\
 Generated from the metric tables by `make docs`; do not edit.
 
 Units are seconds, bytes and ratios. An unknown value has no sample, and an unknown label is empty.
-A metric is absent where it does not apply: without such a limit, burst, probe or page, and where
-the kernel does not count it. The page of the daemon has the first sentence of each description.
+A metric is absent where it does not apply, and where the kernel does not count it.
 
 - **Counters** start at 0 when disksla first samples a disk. Those of requests are the fields of
-  /proc/diskstats, since the Linux version in brackets; they neither wrap nor fall.
+  /proc/diskstats, since the Linux version in brackets.
 - **Sampling windows** last 100 ms by default. Latencies are means over such windows, counted once
-  per request, not latencies of single requests.
+  per request.
 - **Writes** in latencies, loads and peaks are the kernel's without any flush, unless
   `disksla_data_writes_total` has the exact number.
 - **Limits** are for reads and writes each; if `budget` of `disksla_disk_info` is `sum` or
@@ -63,14 +62,12 @@ rate(disksla_reads_completed_total[1m]) * on (instance, device) group_left (seri
   disksla_disk_info
 ```
 
-To find a disk by its mount point, select it with `disksla_mount_info`:
+By mount point:
 
 ```promql
 rate(disksla_reads_completed_total[1m])
   and on (instance, device) disksla_mount_info{mountpoint="/var/lib/postgresql"}
 ```
-
-A histogram `NAME` is published as `NAME_bucket` with the label `le`, `NAME_count` and `NAME_sum`.
 
 ## Profiles
 
@@ -81,10 +78,8 @@ published:
 - `default`: what all dashboards need;
 - `full`: everything.
 
-The column *profile* has the smallest profile that publishes a metric; larger ones publish it too.
-Smaller profiles have fewer buckets of histograms. The bounds of `lean` are among those of
-`default`, and these among those of `full`. Add up the buckets of disks only at bounds that all of
-them have.
+The column *profile* has the smallest profile that publishes a metric. Smaller profiles have fewer
+buckets of histograms. Add up the buckets of disks only at bounds that all of them have.
 
 """
 
@@ -97,8 +92,7 @@ and VictoriaMetrics keep it.
 _MACHINE = """\
 ## Machine
 
-Of each group of disks that share limits of the machine, where these are known
-([configuration.md](configuration.md#limits-of-the-machine)).
+Of each group of disks that share [limits of the machine](configuration.md#limits-of-the-machine).
 """
 
 _PROCESS = """

@@ -194,12 +194,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_verdict_seconds_total",
         "Seconds by verdict: idle, unproven (not tested), met, throttled, below (less than"
-        " promised) or stalled (hung). unproven: the load is less than the promise and is served,"
-        " or nothing is promised. met: the load is at or above the promise. throttled: a limiter"
-        " makes requests wait; a window counts in part if it is throttled in part. below: the disk"
-        " gives less than promised to a load that is deep enough, or by a limiter that is seen."
-        " stalled: requests are in flight, and none completes for more than a second. A verdict"
-        " may be decided up to two seconds late.",
+        " promised) or stalled (hung). docs/glossary.md explains them. A window that is throttled"
+        " in part counts in part. A verdict may be decided up to two seconds late.",
         _if_sampled(
             lambda snapshot: keyed(
                 dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
@@ -220,11 +216,11 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_slow_seconds_total",
-        "Seconds in which requests took longer than promised or usual, and neither a limiter nor a"
-        " hung disk was the reason. They are among the seconds of other verdicts. promise: above"
-        " 1.2 times the latency of the terms, at a load of up to 0.8, with requests of up to"
-        " 16 KiB, at most two in flight. usual: above five times what such requests of this disk"
-        f" usually take, learned for ten minutes or more and forgotten within a day. {_RARE}",
+        "Seconds in which requests took longer than promised or usual, and neither a limiter nor"
+        " a hung disk was the reason. They are among the seconds of other verdicts. promise:"
+        " above 1.2 times the latency of the terms, at a load of up to 0.8, with requests of up"
+        " to 16 KiB, at most two in flight. usual: above five times what such requests of this"
+        " disk usually take.",
         _if_sampled(
             lambda snapshot: keyed(
                 {"promise": snapshot.slow.above_promise_s, "usual": snapshot.slow.above_usual_s}
@@ -237,7 +233,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_usual_latency_seconds",
         "Seconds that a request of up to 16 KiB usually takes alone, while nothing is throttled."
-        " It is the mean of logarithms over about six hours, absent for the first ten minutes.",
+        " Absent for the first ten minutes.",
         _if_sampled(
             lambda snapshot: keyed(
                 {str(each): usual for each, usual in snapshot.usual_latency_s.items()}
@@ -247,16 +243,14 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_throttle_wait_seconds_total",
-        "Seconds that requests waited because of throttling, summed over requests. It is what they"
-        " took, times the share of the time in which the disk was throttled: with 32 requests"
-        " waiting, it grows by 32 seconds per second when they complete.",
+        "Seconds that requests waited because of throttling, summed over requests. With 32"
+        " requests waiting, it grows by 32 seconds per second.",
         _if_sampled(lambda snapshot: snapshot.verdict_totals.wait_s),
     ),
     Metric(
         "disksla_throttled_iowait_seconds_total",
         "CPU seconds in iowait during throttled windows, a symptom by correlation. They are"
-        " divided among the disks that are throttled, by how long requests waited at each."
-        " Asynchronous I/O (libaio) causes almost none, and other work of the CPUs hides it.",
+        " divided among the disks that are throttled. Asynchronous I/O causes almost none.",
         _if_sampled(lambda snapshot: snapshot.verdict_totals.host.iowait_s),
         profile="lean",
     ),
@@ -279,8 +273,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     credits_row(
         "disksla_burst_credits_lower_bound",
-        "Lowest level of burst credits that the observations allow. It holds whatever the disk did"
-        " while disksla was not running.",
+        "Lowest level of burst credits that the observations allow.",
         lambda level: level.lower_credits,
     ),
     credits_row(
@@ -301,8 +294,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_observed_ceiling_iops",
-        "Reads and writes per second at which the disk was last throttled. Where flushes leave a"
-        " doubt about the number of data writes, it is the last value without a doubt.",
+        "Reads and writes per second at which the disk was last throttled.",
         lambda snapshot: snapshot.ceiling.last_iops if snapshot.ceiling is not None else None,
     ),
     Metric(

@@ -76,9 +76,9 @@ _BURST_LIMIT = "allowed while burst credits last."
 IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_disk_info",
-        "The disk and its terms, always 1. budget is empty if and only if the disk has no limits."
-        " terms_source is who says what the disk is: configuration, file (of terms.d), api,"
-        " metadata, or none. kind is disk, or nfs for an NFS mount.",
+        "The disk and its terms, always 1. budget is empty if and only if the disk has no"
+        " limits. terms_source is who says what the disk is: configuration, file (of terms.d),"
+        " api, metadata, or none. kind is disk or nfs.",
         _disk_info,
         (
             "serial",
@@ -97,9 +97,8 @@ IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_mount_info",
-        "Where a file system of the disk was mounted first, always 1. Partitions, LVM and dm-crypt"
-        " are followed; each subvolume of btrfs counts as one. Bind mounts, and what pods and"
-        " containers mount, are left out.",
+        "Where a file system of the disk was mounted first, always 1. Bind mounts, and what pods"
+        " and containers mount, are left out.",
         lambda snapshot: {(point,): 1 for point in snapshot.disk.file_system_mounts},
         ("mountpoint",),
         profile="lean",
@@ -127,8 +126,7 @@ IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_disk_size_bytes",
-        "Size of the disk in bytes, as the kernel reports it. The configuration can set another to"
-        " derive limits from. Absent for an NFS mount.",
+        "Size of the disk in bytes, as the kernel reports it. Absent for an NFS mount.",
         lambda snapshot: None if snapshot.disk.is_mount else snapshot.disk.size_bytes,
     ),
 )

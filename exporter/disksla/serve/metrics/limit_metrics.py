@@ -43,8 +43,7 @@ def _law_rows(name: str, limits_of: Callable[[Subject], Limits]) -> tuple[Metric
             f"disksla_{name}_charge_seconds",
             "Seconds of a limit that a unit uses, at the rates that are enforced. unit is read,"
             " write, read_byte or written_byte. Times the rates, and added up over the units, it"
-            " is the load, 1 at the limit; of the charges to a limit, the highest load counts. All"
-            " laws of cost are such charges.",
+            " is the load, 1 at the limit; of the charges to a limit, the highest load counts.",
             lambda subject: _charges(limits_of(subject)),
             ("limit", "charge", "unit"),
         ),

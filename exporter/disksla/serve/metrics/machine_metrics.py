@@ -121,9 +121,8 @@ def _by_consumer(
 CONSUMER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_consumer_requests_total",
-        "Requests by consumer, while the disk was watched (docs/consumers.md). consumer is a unit,"
-        " container or pod (at most five of a disk), other, kernel (such as journals) or"
-        " unattributed (groups that ended before they were known). program is empty where only the"
+        "Requests by consumer, while the disk was watched (docs/consumers.md). consumer is a"
+        " unit, container or pod, other, kernel or unattributed. program is empty where only the"
         " group is known. Divide by disksla_consumer_watched_seconds_total.",
         _by_consumer(lambda consumers: consumers.requests),
         ("consumer", "program"),

@@ -137,23 +137,20 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_probe_skipped_total",
-        "Probes that did not run, by reason. device_missing, suspended (by the kernel),"
-        " not_sampled, stalled, throttled, below (its promise), busy, credits (low),"
-        " limit_too_low (1 IOPS is over 1 % of the limit), no_file_system, daily (budget used up)"
-        " or measurement_running.",
+        "Probes that did not run, by reason. docs/measure.md lists them.",
         _probe_reasons(lambda totals: totals.skips),
         ("kind", "reason"),
     ),
     Metric(
         "disksla_probe_ios_total",
-        "Requests completed by probes. The counters of the disk include them.",
+        "Requests completed by probes.",
         _probes(lambda totals: totals.requests),
         ("kind",),
         profile="full",
     ),
     Metric(
         "disksla_probe_bytes_total",
-        "Bytes transferred by probes, including scratch files that they wrote.",
+        "Bytes transferred by probes.",
         _probes(lambda totals: totals.transferred_bytes),
         ("kind",),
         profile="full",

@@ -66,9 +66,8 @@ PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     Metric(
         "disksla_provider_statistics_failures_total",
-        "Readings of the statistics page that gave no numbers, by reason. permission, removed,"
-        " status (the disk refused) or device (another error); short, magic, version, bins or"
-        " counter (a page that cannot be right); reset (its counters began again).",
+        "Readings of the statistics page that gave no numbers, by reason. docs/clouds/aws.md"
+        " lists them.",
         _failures,
         ("reason",),
     ),

@@ -90,8 +90,7 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
     ),
     Metric(
         "disksla_config_last_reload_successful",
-        "Whether the last load of the configuration succeeded (1 yes, 0 no). After a failure the"
-        " previous configuration stays in effect.",
+        "Whether the last load of the configuration succeeded (1 yes, 0 no).",
         lambda build_info: build_info.reload_successful,
         profile="lean",
     ),

@@ -122,7 +122,9 @@ def _(rule: AllocationUnits, shown: Shown) -> str:  # type: ignore[type-arg]
 @_law.register
 def _(rule: Tiers, shown: Shown) -> str:  # type: ignore[type-arg]
     last_of_rate = {step.rate: step.up_to_bytes for step in rule.steps}
-    return "; ".join(f"{shown(rate)} to {format_size(size)}" for rate, size in last_of_rate.items())
+    return "; ".join(
+        f"{shown(rate)} to {format_size(size)}" for rate, size in last_of_rate.items()
+    )
 
 
 @_law.register

@@ -36,7 +36,7 @@ TOUCHING = {
     "kernel.nfs": "nfs_files",
     "kernel.performance_events": "data_writes helper opened opening request_sampler source",
     "kernel.procfs": "files iowait_files",
-    "measure.benchmark": "sweep_journal_file throughput",
+    "measure.benchmark": "sweep_journal throughput",
     "measure.fio": "device_users process raw_device runner sandbox scratch_file",
     "measure.probes": "probe_runner probe_scheduler",
     "measure.verification": "monitor runner store",

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from disksla.base.units import GIB
 from disksla.commands.cli import main
 from disksla.kernel.disks.disk import Disk
-from disksla.measure.benchmark.sweep_journal import SweepHeader, encode_line
-from disksla.measure.benchmark.sweep_matrix import SweepPlan, SweepRow, read_csv
+from disksla.measure.benchmark.sweep_journal import encode_line
+from disksla.measure.benchmark.sweep_matrix import SweepHeader, SweepPlan, SweepRow, read_csv
 from support.shell import commands_in, refusals
 from support.sysfs_tree import host_of_files
 

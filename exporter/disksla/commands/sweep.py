@@ -19,8 +19,12 @@ from disksla.commands._identify import identify_medium
 from disksla.commands._options import add_force, check_unused, parse_option, parse_optional
 from disksla.kernel.disks import Disk
 from disksla.measure.benchmark import SweepHeader, SweepPlan, SweepRow
-from disksla.measure.benchmark.sweep_journal import SweepJournal, mismatch
-from disksla.measure.benchmark.sweep_journal_file import SweepJournalFile, load_journal
+from disksla.measure.benchmark.sweep_journal import (
+    SweepJournal,
+    SweepJournalFile,
+    load_journal,
+    mismatch,
+)
 from disksla.measure.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, csv_of, row_of
 from disksla.measure.benchmark.sweep_page import announcement, document, sweep_html, sweep_page
 from disksla.measure.fio import FioError, FioJob, fio_arguments

@@ -1,4 +1,4 @@
-"""Throughput of cached and buffered reads."""
+"""Throughput of buffered reads."""
 
 import itertools
 from pathlib import Path
@@ -7,12 +7,7 @@ import pytest
 
 from disksla.base.errors import DiskslaError
 from disksla.base.units import GIB, MIB
-from disksla.measure.benchmark.throughput import (
-    CHUNK_BYTES,
-    MAX_BYTES,
-    buffered_bytes_per_second,
-    cached_bytes_per_second,
-)
+from disksla.measure.benchmark.throughput import CHUNK_BYTES, MAX_BYTES, buffered_bytes_per_second
 
 
 @pytest.fixture
@@ -25,13 +20,6 @@ def file(tmp_path: Path) -> Path:
 
 def clock(step_s: float) -> "itertools.count[float]":
     return itertools.count(100.0, step_s)
-
-
-def test_rate_is_bytes_over_time(file: Path) -> None:
-    ticks = clock(0.5)
-    rate = cached_bytes_per_second(file, 2.0, lambda: next(ticks))
-    # The clock is read before, between and after reads: 4 reads, and 5 steps until the last.
-    assert rate == 4 * CHUNK_BYTES / 2.5
 
 
 def test_buffered_reads_stop_at_the_end_of_the_device(file: Path) -> None:
@@ -58,9 +46,9 @@ def test_buffered_reads_stop_at_the_byte_limit(tmp_path: Path) -> None:
 
 def test_unreadable_device_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DiskslaError, match=r"cannot read .*absent: No such file"):
-        cached_bytes_per_second(tmp_path / "absent", 1.0)
+        buffered_bytes_per_second(tmp_path / "absent", 16 * MIB, 1.0)
     with pytest.raises(DiskslaError, match="Is a directory"):
-        cached_bytes_per_second(tmp_path, 1.0)
+        buffered_bytes_per_second(tmp_path, 16 * MIB, 1.0)
     (tmp_path / "small").write_bytes(b"x" * 100)
     with pytest.raises(DiskslaError, match="ends at 100 bytes; expected at least 4 MiB"):
         buffered_bytes_per_second(tmp_path / "small", 100, 1.0)

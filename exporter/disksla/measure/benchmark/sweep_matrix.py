@@ -6,12 +6,13 @@ workload, so all workloads are measured, into one table of response time, IOPS a
 
 import csv
 import itertools
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
 from disksla.base.errors import DiskslaError
 from disksla.base.units import KIB
+from disksla.kernel.disks import Disk
 from disksla.measure.benchmark.identify_evidence import Evidence, RequestStats
 from disksla.measure.fio import FioJob, FioResult, Pattern, total_result
 
@@ -110,6 +111,23 @@ class SweepPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         """Number of cells that are skipped because they write."""
         complete = msgspec.structs.replace(self, writes=True)
         return len(complete.cells()) - len(self.cells())
+
+
+class SweepHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """The disk and the plan: the first line of a journal."""
+
+    sweep: Literal[1] = 1
+    """Version of the format."""
+    disk: Disk
+    directory: str | None = None
+    """Directory of the scratch file; None if the device itself is read."""
+    file_bytes: int | None = None
+    """Size of the scratch file."""
+    plan: SweepPlan
+    started_at_s: float
+    """Unix time."""
+    disksla: str
+    """Version of disksla that started it."""
 
 
 class SweepRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

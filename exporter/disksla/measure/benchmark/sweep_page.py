@@ -9,8 +9,12 @@ import msgspec
 
 from disksla.base.package_files import file_beside
 from disksla.base.units import MIB, format_bandwidth, format_count, format_duration, format_size
-from disksla.measure.benchmark.sweep_journal import SweepHeader
-from disksla.measure.benchmark.sweep_matrix import RANDOM_SHARES, READ_SHARES, SweepRow
+from disksla.measure.benchmark.sweep_matrix import (
+    RANDOM_SHARES,
+    READ_SHARES,
+    SweepHeader,
+    SweepRow,
+)
 from disksla.promise.catalogue import Limits
 from disksla.tell.html_page import HtmlPage
 from disksla.tell.page import DataTable, Heading, Line, PagePart, Section, Styled, html_of

@@ -120,24 +120,14 @@ def judge_imported(
     for load in measurements:
         matching, outside = _matching_test(suite, load), outside_test(suite, limits, load)
         test = matching or outside
-        problem = _defect(load, tolerance_ratio)
-        if not problem:
-            problem = (
-                test.skip_reason
-                if test is not None
-                else (
-                    "the terms promise nothing for such a load"
-                    if load.measured.requests
-                    else "no request completed"
-                )
-            )
+        problem = _defect(load, test, tolerance_ratio)
         if test is None or problem:
             unjudged.append(f"{load.name}: {problem}")
             continue
         result = judge_test(test, load, tolerance_ratio)
         if result.unit != "seconds":
             reasons = _why_untested(
-                result, limits, outside or test, load, tolerance_ratio, machine
+                result, load, tolerance_ratio, test=outside or test, limits=limits, machine=machine
             )
             if reason := next(filter(None, reasons), ""):
                 result = replace(result, verdict="untested", reason=reason)
@@ -203,8 +193,8 @@ def _is_at_rate(test: SuiteTest, measurement: Measurement) -> bool:
     )
 
 
-def _defect(measurement: Measurement, tolerance_ratio: float) -> str | None:
-    """Return why a measurement cannot be judged; None if it can."""
+def _defect(measurement: Measurement, test: SuiteTest | None, tolerance_ratio: float) -> str:
+    """Return why a measurement cannot be judged by its test; "" if it can."""
     if len(measurement.targets) > 1:
         return (
             f"found a load of several disks or directories ({', '.join(measurement.targets)});"
@@ -223,15 +213,21 @@ def _defect(measurement: Measurement, tolerance_ratio: float) -> str | None:
             " (direct=1 of fio, -Sh of DiskSpd)"
         )
     short = short_runtime(measurement.measured.runtime_s, tolerance_ratio)
-    return None if short is None else short.message
+    if short is not None:
+        return short.message
+    if test is not None:
+        return test.skip_reason
+    requests = measurement.measured.requests
+    return "the terms promise nothing for such a load" if requests else "no request completed"
 
 
 def _why_untested(
     result: SuiteTestResult,
-    limits: Limits,
-    test: SuiteTest,
     load: Measurement,
     tolerance_ratio: float,
+    *,
+    test: SuiteTest,
+    limits: Limits,
     machine: Sequence[SharedLimits],
 ) -> Iterator[str]:
     """Yield why a rate says nothing of the disk, with "" where there is no reason.

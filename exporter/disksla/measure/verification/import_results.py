@@ -215,10 +215,9 @@ def _defect(measurement: Measurement, test: SuiteTest | None, tolerance_ratio: f
     short = short_runtime(measurement.measured.runtime_s, tolerance_ratio)
     if short is not None:
         return short.message
-    if test is not None:
-        return test.skip_reason
     requests = measurement.measured.requests
-    return "the terms promise nothing for such a load" if requests else "no request completed"
+    nothing = "the terms promise nothing for such a load" if requests else "no request completed"
+    return nothing if test is None else test.skip_reason
 
 
 def _why_untested(

@@ -265,11 +265,11 @@ def _parse_run(name: str, text: str) -> Iterator[Measurement]:
     else:
         _check_spans(profiles, spans)
     for profile in profiles:
-        shared, *targets = re.split(r"(?m)^[ \t]*path: ", profile)
+        shared, *paths = re.split(r"(?m)^[ \t]*path: ", profile)
         threads = re.search(r"^[ \t]*thread pool with (\d{1,9}) threads", shared, re.MULTILINE)
         depth = re.search(rf"^[ \t]*{_OUTSTANDING}", shared, re.MULTILINE) if threads else None
         pool = _Pool(int(threads[1]) if threads else 0, int(depth[1]) if depth else 0)
-        asked.append(([_text_target(each, pool) for each in targets], pool))
+        asked.append(([_text_target(each, pool) for each in paths], pool))
     for number, ((targets, pool), span) in enumerate(zip(asked, spans, strict=True), start=1):
         yield _measurement(
             f"{name} {number}",

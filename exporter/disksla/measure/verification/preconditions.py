@@ -11,8 +11,8 @@ import msgspec
 
 from disksla.base.units import format_duration
 from disksla.kernel.disks import Disk
-from disksla.kernel.procfs import CounterValues, difference, to_counters
-from disksla.measure.fio import VERIFY_MAX_OTHER_LOAD, FioResult, work_of
+from disksla.kernel.procfs import SECTOR_BYTES, CounterValues, difference, to_counters
+from disksla.measure.fio import FioResult
 from disksla.measure.verification.suites import Suite
 from disksla.promise.catalogue import Charge, Work
 from disksla.verdict.credits import WINDOW_S
@@ -24,6 +24,9 @@ Precondition = Literal[
 CUT_WINDOWS = 3
 """How many windows of the limiter a test may gain or lose: a full one at its start, and a partial
 one at each end."""
+_MAX_OTHER_LOAD = 0.01
+"""Load by other programs above which a test is not valid: a third of the usual tolerance, so that
+it cannot decide a verdict."""
 _SYSTEM_MOUNT_POINTS = {"/", "/boot", "/boot/efi", "/efi", "/usr"}
 _ROUNDING_RATIO = 0.01
 
@@ -95,12 +98,12 @@ def wrong_file_system(suite: Suite, file_system: str) -> Violation | None:
 
 def other_load(share: float, when: str) -> Violation | None:
     """Return the violation if other processes used more than a negligible share of the promise."""
-    if share <= VERIFY_MAX_OTHER_LOAD:
+    if share <= _MAX_OTHER_LOAD:
         return None
     return Violation(
         "other_load",
         f"other load {when}: {100 * share:.2g}% of the promise; at most"
-        f" {100 * VERIFY_MAX_OTHER_LOAD:.2g}% is allowed",
+        f" {100 * _MAX_OTHER_LOAD:.2g}% is allowed",
     )
 
 
@@ -118,7 +121,12 @@ def transferred_between(before: CounterValues, after: CounterValues) -> Work:
     The kernel counts requests after merging; the merged ones, counted separately, are added.
     """
     rise = to_counters(difference(after, before))
-    return work_of(rise) + Work(rise.reads_merged or 0, rise.writes_merged or 0)
+    return Work(
+        (rise.reads or 0) + (rise.reads_merged or 0),
+        (rise.writes or 0) + (rise.writes_merged or 0),
+        (rise.read_sectors or 0) * SECTOR_BYTES,
+        (rise.written_sectors or 0) * SECTOR_BYTES,
+    )
 
 
 def transferred_by(result: FioResult) -> Work:

@@ -327,6 +327,6 @@ def short_name(pattern: Pattern, request_bytes: int) -> str:
 def caption(pattern: Pattern, write_share: float, request_bytes: int, inflight: int) -> str:
     """Return what a load is, in words."""
     order = "Random" if pattern.startswith("rand") else "Sequential"
-    load = {0: "reads", 1: "writes"}.get(write_share, "requests")
+    load = {0.0: "reads", 1.0: "writes"}.get(write_share, "requests")
     mix = f", {100 * write_share:.3g}% of them writes" if 0 < write_share < 1 else ""
     return f"{order} {load} of {format_size(request_bytes)}{mix}, {inflight} in flight"

@@ -17,7 +17,7 @@ from disksla.measure.report.compliance_wording import (
     uptime_text,
 )
 from disksla.measure.report.document import Part, PeriodTotals, Report
-from disksla.measure.report.published_sla import uptime
+from disksla.measure.report.evidence import uptime
 from disksla.measure.report.step_totals import total_of, totals_of
 from disksla.promise.catalogue.limits import Rates
 from support.report_series import START_S

@@ -2,7 +2,7 @@
 
 import pytest
 
-from disksla.measure.report.published_sla import _PUBLISHED, allowance, uptime
+from disksla.measure.report.evidence import _PUBLISHED, allowance, uptime
 from disksla.promise.catalogue.catalog import load_catalog
 
 MONTH_S = 30 * 86_400

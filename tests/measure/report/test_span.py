@@ -8,12 +8,16 @@ from hypothesis import strategies as st
 
 from disksla.measure.prometheus.step import CounterName, Step, scrapes_of, steps_between
 from disksla.measure.report.document import Gap
-from disksla.measure.report.span import BREAK_S, gaps, incident_spans, throttled_spans, worst_steps
+from disksla.measure.report.step_totals import BREAK_S, gaps, spans, throttled_spans, worst_steps
 from support.report_series import START_S, DiskSeries
 
 
 def steps(disk: DiskSeries) -> list[Step]:
     return steps_between(scrapes_of(disk.series))
+
+
+def incident_spans(all_steps: list[Step]) -> list[list[Step]]:
+    return spans(all_steps, lambda step: step.noncompliant_s > 0)
 
 
 def test_incidents_have_breaks_of_less_than_ten_minutes() -> None:

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,39 +85,26 @@ def test_failed_job_raises() -> None:
     assert caught.value.reason == "error"
 
 
-def test_unknown_error_number_is_reported() -> None:
-    with pytest.raises(FioError, match=r"error 4711 \(unknown error number\)"):
-        parse_fio(READS.replace('"error" : 0', '"error" : 4711'))
-
-
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("code", "name", "reason"),
     [
-        ("ENODEV", "unplugged"),
-        ("ENXIO", "unplugged"),
-        ("ENOSPC", "no_space"),
-        ("EDQUOT", "no_space"),
-        ("EROFS", "read_only"),
-        ("EACCES", "permission"),
-        ("EPERM", "permission"),
-        ("EIO", "error"),
+        *((getattr(errno, name), name, "unplugged") for name in ("ENODEV", "ENXIO")),
+        *((getattr(errno, name), name, "no_space") for name in ("ENOSPC", "EDQUOT")),
+        *((getattr(errno, name), name, "permission") for name in ("EACCES", "EPERM")),
+        (errno.EROFS, "EROFS", "read_only"),
+        (errno.EIO, "EIO", "error"),
+        (4711, "unknown error number", "error"),
     ],
 )
-def test_kernel_errors_have_reasons(name: str, reason: str) -> None:
-    code = getattr(errno, name)
-    with pytest.raises(FioError, match=f"error {code} \\({name}\\)") as caught:
+def test_kernel_errors_have_reasons(code: int, name: str, reason: str) -> None:
+    with pytest.raises(FioError, match=rf"error {code} \({name}\)") as caught:
         parse_fio(READS.replace('"error" : 0', f'"error" : {code}'))
     assert caught.value.reason == reason
 
 
-def test_notes_around_the_document_are_kept() -> None:
-    text = f"note: both iodepth >= 1\n\n{READS}\nfio: the end\n"
-    assert parse_fio(text).notes == ("note: both iodepth >= 1", "fio: the end")
-    assert msgspec.structs.replace(parse_fio(text), notes=()) == parse_fio(READS)
-
-
-def test_reformatted_documents_are_parsed() -> None:
-    for text in (json.dumps(json.loads(READS)), READS.replace("\n", "\r\n")):
+def test_what_is_around_or_reformatted_does_not_matter() -> None:
+    noisy = f"note: both iodepth >= 1\n\n{READS}\nfio: the end\n"
+    for text in (noisy, json.dumps(json.loads(READS)), READS.replace("\n", "\r\n")):
         assert parse_fio(text) == parse_fio(READS)
 
 
@@ -250,19 +236,3 @@ def test_any_changed_document_is_a_result_or_an_error(
         at = at[key]
     at[path[-1]] = new
     check(json.dumps(document, indent=1))
-
-
-@given(
-    st.sampled_from([READS, MIXED]),
-    st.dictionaries(
-        st.sampled_from(["total_ios", "io_bytes", "runtime"]), st.integers(0, 2**63 - 1)
-    ),
-    st.dictionaries(st.integers(0, 10**16).map(str), st.integers(0, 2**64)),
-)
-def test_any_numbers_are_a_result_or_an_error(
-    text: str, numbers: dict[str, int], bins: dict[str, int]
-) -> None:
-    document = json.loads(text)
-    document["jobs"][0]["read"].update(numbers)
-    document["jobs"][0]["read"]["clat_ns"]["bins"] = bins
-    check(json.dumps(document))

@@ -77,12 +77,6 @@ def test_clones_without_group_reporting_are_added_up() -> None:
     assert measurement.percentiles == ()
 
 
-def test_buffered_job_at_a_fixed_rate() -> None:
-    measurement = parse_one(BUFFERED_AT_RATE)
-    assert not measurement.is_direct
-    assert measurement.rate_iops == 2910
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -112,6 +106,33 @@ def test_buffered_job_at_a_fixed_rate() -> None:
         ({"direct": "0"}, {"is_direct": False}),
         ({"buffered": "0"}, {"is_direct": True}),
         ({"buffered": "1", "direct": "1"}, {"is_direct": False}),
+        # Some engines always or never use the cache.
+        ({"ioengine": "mmap", "direct": "1"}, {"is_direct": False}),
+        ({"ioengine": "splice", "direct": "1"}, {"is_direct": False}),
+        ({"ioengine": "io_uring_cmd", "direct": "0"}, {"is_direct": True}),
+        ({"direct": None}, {"is_direct": False}),
+        ({"rate_iops": None, "rate": "10m"}, {"rate_iops": 2560.0, "is_paced": False}),
+        ({"rate_iops": None, "rate": ",1m"}, {"rate_iops": None}),
+        ({"rate_iops": "0"}, {"rate_iops": None}),
+        ({"rate_iops": ",500"}, {"rate_iops": None}),
+        ({"rate_iops": None, "thinktime": "100"}, {"rate_iops": None, "is_paced": True}),
+        ({"thinktime": "0"}, {"is_paced": False}),
+        ({"read_iolog": "trace"}, {"is_paced": True}),
+        # Options that make requests wait for each other.
+        ({"ioengine": "posixaio"}, {"inflight": 32, "waits": "ioengine=posixaio"}),
+        ({"ioengine": "sg", "filename": "/dev/sdb"}, {"inflight": 1, "waits": ""}),
+        ({"ioengine": "pvsync2", "fsync": "1"}, {"inflight": 1, "waits": ""}),
+        ({"ioengine": "windowsaio"}, {"inflight": 32, "waits": ""}),
+        ({"ioengine": "libaio,userspace_reap"}, {"inflight": 32, "waits": ""}),
+        ({"fsync": "1"}, {"inflight": 32, "waits": "fsync=1"}),
+        ({"fdatasync": "8"}, {"waits": "fdatasync=8"}),
+        ({"fsync": "0", "sync": "none"}, {"waits": ""}),
+        ({"sync": "dsync"}, {"waits": "sync=dsync"}),
+        ({"iodepth_low": "8"}, {"waits": "iodepth_low=8"}),
+        ({"iodepth_batch_complete_min": "9"}, {"waits": "iodepth_batch_complete_min=9"}),
+        ({"iodepth_batch_complete": "1"}, {"waits": ""}),
+        # These do not let the queue drain.
+        ({"iodepth_batch_submit": "32", "iodepth_batch_complete_max": "32"}, {"waits": ""}),
     ],
 )
 def test_options_are_parsed_as_fio_does(options: Options, expected: dict[str, Any]) -> None:
@@ -136,10 +157,6 @@ def test_new_group_is_not_a_new_load() -> None:
     assert parse_one(json.dumps(document)).inflight == 64
     document["jobs"][1]["job options"]["stonewall"] = "1"
     assert len(parse_fio_jobs(json.dumps(document))) == 2
-
-
-def test_results_of_several_runs_in_one_file() -> None:
-    assert len(parse_fio_jobs(f"note\n{TWO_JOBS}\n{BUFFERED_AT_RATE}")) == 3
 
 
 def test_mix_has_reads_and_writes() -> None:
@@ -245,30 +262,6 @@ def test_one_job_that_cannot_be_judged_does_not_cost_the_others() -> None:
     assert parse_one(json.dumps(document)).problem  # at the same time, so reads had to wait
 
 
-@pytest.mark.parametrize(
-    ("options", "inflight", "waits"),
-    [
-        ({"ioengine": "posixaio"}, 32, "ioengine=posixaio"),
-        ({"ioengine": "sg", "filename": "/dev/sdb"}, 1, ""),
-        ({"ioengine": "pvsync2", "fsync": "1"}, 1, ""),
-        ({"ioengine": "windowsaio"}, 32, ""),
-        ({"ioengine": "libaio,userspace_reap"}, 32, ""),
-        ({"fsync": "1"}, 32, "fsync=1"),
-        ({"fdatasync": "8"}, 32, "fdatasync=8"),
-        ({"fsync": "0", "sync": "none"}, 32, ""),
-        ({"sync": "dsync"}, 32, "sync=dsync"),
-        ({"iodepth_low": "8"}, 32, "iodepth_low=8"),
-        ({"iodepth_batch_complete_min": "9"}, 32, "iodepth_batch_complete_min=9"),
-        ({"iodepth_batch_complete": "1"}, 32, ""),
-        # These do not let the queue drain.
-        ({"iodepth_batch_submit": "32", "iodepth_batch_complete_max": "32"}, 32, ""),
-    ],
-)
-def test_options_that_make_requests_wait(options: Options, inflight: int, waits: str) -> None:
-    measurement = parse_one(with_options(options))
-    assert (measurement.inflight, measurement.waits, measurement.problem) == (inflight, waits, "")
-
-
 def counted(**counts: float) -> float | None:
     """Return what was in flight of 2911 reads in 1.001 s, as a disk counted."""
     requests = json.loads(BUFFERED_AT_RATE)["jobs"][0]["read"]["total_ios"]
@@ -287,38 +280,6 @@ def test_the_disk_says_what_was_in_flight() -> None:
     assert parse_one(both).counted_inflight is None
     loads = parse_fio_jobs(with_disks(TWO_JOBS, "vdb", read_ios=10**6, read_ticks=10**6))
     assert [load.counted_inflight for load in loads] == [None, None]
-
-
-@pytest.mark.parametrize(
-    ("options", "is_direct"),
-    [
-        ({"ioengine": "mmap", "direct": "1"}, False),
-        ({"ioengine": "splice", "direct": "1"}, False),
-        ({"ioengine": "io_uring_cmd", "direct": "0"}, True),
-        ({"direct": None}, False),
-    ],
-)
-def test_some_engines_always_or_never_use_the_cache(options: Options, is_direct: bool) -> None:
-    assert parse_one(with_options(options)).is_direct is is_direct
-
-
-@pytest.mark.parametrize(
-    ("options", "rate_iops", "is_paced"),
-    [
-        ({"rate_iops": None, "rate": "10m"}, 2560.0, False),
-        ({"rate_iops": None, "rate": ",1m"}, None, False),
-        ({"rate_iops": "0"}, None, False),
-        ({"rate_iops": ",500"}, None, False),
-        ({"rate_iops": None, "thinktime": "100"}, None, True),
-        ({"rate_iops": None, "thinktime": "0"}, None, False),
-        ({"rate_iops": None, "read_iolog": "trace"}, None, True),
-    ],
-)
-def test_load_that_asked_for_less(
-    options: Options, rate_iops: float | None, is_paced: bool
-) -> None:
-    measurement = parse_one(with_options(options))
-    assert (measurement.rate_iops, measurement.is_paced) == (rate_iops, is_paced)
 
 
 def with_disks(text: str, *names: str, **fields: Any) -> str:
@@ -452,39 +413,31 @@ def test_what_was_done_is_judged_and_not_what_the_options_say() -> None:
     assert parse_one(grouped(request_bytes=4100)).request_bytes == 4 * KIB
 
 
-def in_turn(**options: str) -> str:
-    """Return two jobs of a group, of which the second has more options."""
-    document = json.loads(TWO_JOBS)
-    document["jobs"][1]["groupid"] = document["jobs"][0]["groupid"]
-    document["jobs"][1]["job options"] |= options
-    return json.dumps(document)
+IN_TURN = "its jobs did not run at the same time (wait_for, startdelay); use stonewall"
 
 
 @pytest.mark.parametrize(
-    ("options", "is_load"),
+    ("options", "start_ms", "is_load"),
     [
-        ({}, True),
-        ({"wait_for": "randread"}, False),
-        ({"startdelay": "10"}, False),
-        ({"startdelay": "5s"}, False),
-        ({"startdelay": "500ms"}, True),
+        ({}, 0, True),
+        ({"wait_for": "randread"}, 0, False),
+        ({"startdelay": "10"}, 0, False),
+        ({"startdelay": "5s"}, 0, False),
+        ({"startdelay": "500ms"}, 0, True),
+        # The time at which a job began decides, where fio prints it.
+        ({"wait_for": "randread"}, 1000, True),
+        ({"wait_for": "randread"}, 10_500, False),
     ],
 )
-def test_jobs_that_follow_each_other_are_not_added(options: dict[str, str], is_load: bool) -> None:
-    problem = parse_one(in_turn(**options)).problem
-    assert problem == (
-        ""
-        if is_load
-        else "its jobs did not run at the same time (wait_for, startdelay); use stonewall"
-    )
-
-
-@pytest.mark.parametrize(("second_ms", "is_load"), [(1000, True), (10_500, False)])
-def test_the_time_at_which_a_job_began_decides(second_ms: int, is_load: bool) -> None:
-    document = json.loads(in_turn(wait_for="randread"))
-    for job, start_ms in zip(document["jobs"], (500, second_ms), strict=True):
-        job["job_start"] = start_ms
-    assert (parse_one(json.dumps(document)).problem == "") is is_load
+def test_jobs_that_follow_each_other_are_not_added(
+    options: dict[str, str], start_ms: int, is_load: bool
+) -> None:
+    document = json.loads(TWO_JOBS)
+    document["jobs"][1]["groupid"] = document["jobs"][0]["groupid"]
+    document["jobs"][1]["job options"] |= options
+    for job, at_ms in zip(document["jobs"], (500, start_ms), strict=True):
+        job["job_start"] = at_ms
+    assert parse_one(json.dumps(document)).problem == ("" if is_load else IN_TURN)
 
 
 def test_clones_without_their_number() -> None:

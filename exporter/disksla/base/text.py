@@ -55,17 +55,6 @@ def escape_html(text: str) -> str:
     return html.escape(escape_bytes(text))
 
 
-def escape_xml(text: str) -> str:
-    """Return `text` with every character that XML 1.0 forbids as a backslash escape.
-
-    Source: https://www.w3.org/TR/xml/#charsets.
-    """
-    return _NOT_XML.sub(lambda found: escape_character(found[0]), escape_bytes(text))
-
-
-_NOT_XML = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 def percent_encoded(text: str) -> str:
     """Return text as it is written in the query of a URL (RFC 3986)."""
     return "".join(

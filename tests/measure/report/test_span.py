@@ -91,10 +91,6 @@ def test_gaps_have_their_reasons() -> None:
     assert found[-1].end_timestamp_s == disk.now_s + 600
 
 
-def test_a_disk_without_samples_is_one_gap() -> None:
-    assert gaps([], 0.0, 60.0) == (Gap(0.0, 60.0, 60.0, "no samples"),)
-
-
 def test_scrapes_that_are_missing_are_no_gap_while_the_daemon_counts() -> None:
     disk = DiskSeries()
     disk.scrape()
@@ -102,6 +98,7 @@ def test_scrapes_that_are_missing_are_no_gap_while_the_daemon_counts() -> None:
     disk.every_s = 3600.0
     disk.does()
     assert gaps(steps(disk), START_S, disk.now_s) == ()
+    assert gaps([], 0.0, 60.0) == (Gap(0.0, 60.0, 60.0, "no samples"),)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 30)), max_size=20))

@@ -18,7 +18,7 @@ def advice_document(advice: Advice) -> dict[str, Any]:
     return {
         "devices": advice.devices,
         "seconds": demand.seconds,
-        "requests": demand.work.reads + demand.work.writes,
+        "requests": demand.work.requests,
         "throttled_share": demand.throttled_share,
         "limited_share": demand.limited_share,
         "tolerated_share": needs.tolerated_share,

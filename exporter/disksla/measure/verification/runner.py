@@ -105,17 +105,24 @@ def run_verification(
             monitored(request.roots, request.configuration, request.disk, request.disks)
         )
         busy = check_other_load(monitor, limits.promise_charges, stop, progress)
-        violations += [busy] if busy is not None else []
+        violations += filter(None, [busy])
         if violations and not request.force:
             results = plan.not_run("a precondition is violated; --force runs the test anyway")
         else:
             try:
-                prepared = stack.enter_context(_prepared(request, stop, progress))
+                target, check = stack.enter_context(_target(request, stop, progress))
             except _StoppedError:
                 results = plan.not_run(_INTERRUPTED)
             else:
-                runner = SuiteRunner(prepared[0], fio, monitor, limits, stop)
-                runner = runner._replace(progress=progress, check_target=prepared[1])
+                runner = SuiteRunner(
+                    plan=plan._replace(target=target),
+                    fio=fio,
+                    monitor=monitor,
+                    limits=limits,
+                    stop=stop,
+                    progress=progress,
+                    check_target=check,
+                )
                 results, late_violations = runner.run()
                 violations += late_violations
     return make_report(
@@ -133,10 +140,10 @@ def run_verification(
 
 
 @contextlib.contextmanager
-def _prepared(
+def _target(
     request: VerificationRequest, stop: threading.Event, progress: ProgressCallback
-) -> Iterator[tuple[SuitePlan, Callable[[], None]]]:
-    """Yield the plan with a target that can be used until the end of the block, and its check."""
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield a target that can be used until the end of the block, and its check."""
 
     def check_stop(_written_bytes: int) -> None:
         if stop.is_set():
@@ -147,14 +154,13 @@ def _prepared(
         remove_leftovers(request.directory)
         progress("writing the scratch file", 0.0)
         with scratch_file(request.directory, plan.span_bytes, on_written=check_stop) as path:
-            yield plan._replace(target=str(path)), any_target
+            yield str(path), any_target
     elif plan.with_writes:
-        with exclusive_device(
-            request.disk, request.roots, destroy_data=request.destroy_data
-        ) as device:
-            yield plan, device.check_identity
+        named = request.destroy_data
+        with exclusive_device(request.disk, request.roots, destroy_data=named) as device:
+            yield plan.target, device.check_identity
     else:
-        yield plan, any_target
+        yield plan.target, any_target
 
 
 def check_other_load(
@@ -199,11 +205,12 @@ class SuiteRunner(NamedTuple):
 
     def run(self) -> tuple[tuple[SuiteTestResult, ...], tuple[Violation, ...]]:
         """Run all tests; return their results, and the preconditions violated meanwhile."""
-        results, violations = [], []
+        results: list[SuiteTestResult] = []
+        violations: list[Violation] = []
         for test in self.plan.suite.tests:
             if self.plan.runs(test):
                 result, violation = self._measure(test)
-                violations += [violation] if violation is not None else []
+                violations += filter(None, [violation])
             else:
                 result = self.plan.skipped(test)
             results.append(result)
@@ -308,9 +315,8 @@ def _ramp_transfer(test: SuiteTest, ramp_s: float) -> Work:
     most = requirement.burst * (ramp_s + OVERHEAD_S)
     requests = round(most if in_requests else most / test.request_bytes)
     transferred = requests * test.request_bytes
-    if test.writes:
-        return Work(writes=requests, written_bytes=transferred)
-    return Work(reads=requests, read_bytes=transferred)
+    both = (0, requests, 0, transferred) if test.writes else (requests, 0, transferred)
+    return Work(*both)
 
 
 def _used_credits(test: SuiteTest, limits: Limits) -> set[Resource]:

@@ -39,7 +39,7 @@ TOUCHING = {
     "measure.benchmark": "sweep_journal throughput",
     "measure.fio": "device_users process raw_device runner sandbox scratch_file",
     "measure.probes": "probe_runner probe_scheduler",
-    "measure.verification": "monitor runner store",
+    "measure.verification": "runner store",
     "promise.catalogue": "catalog machine_tables",
     "promise.configuration": "settings_file terms_directory",
     "serve": "daemon",

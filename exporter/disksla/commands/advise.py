@@ -18,8 +18,7 @@ from disksla.commands._prometheus import add_period, add_server
 from disksla.commands._provision import add_machine, add_provision, check_alone, sold_by_options
 from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
 from disksla.measure.advice import Candidate, Needs, Served, demand_of, served_of, total_served
-from disksla.measure.advice.advice import Advice, GroupOnMachine, advice_of
-from disksla.measure.advice.advice_document import advice_document
+from disksla.measure.advice.advice import Advice, GroupOnMachine, advice_document, advice_of
 from disksla.measure.advice.advice_text import advice_page
 from disksla.measure.advice.search import PriceList
 from disksla.promise.catalogue import Provision, SharedLimits

@@ -10,10 +10,14 @@ from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.machine import Roots
 from disksla.measure.fio.runner import Fio, find_fio
 from disksla.measure.verification.judge import SuitePlan, base_estimate_s
-from disksla.measure.verification.monitor import DiskMonitor, monitored
 from disksla.measure.verification.preconditions import Violation
 from disksla.measure.verification.report import MeasuredLevel
-from disksla.measure.verification.runner import SuiteRunner, check_other_load
+from disksla.measure.verification.runner import (
+    DiskMonitor,
+    SuiteRunner,
+    check_other_load,
+    monitored,
+)
 from disksla.measure.verification.suites import make_suite
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.catalogue.limits import Limits

@@ -9,8 +9,7 @@ from typing import Any, get_args
 
 from disksla.base.errors import DiskslaError
 from disksla.measure.fio import Pattern
-from disksla.measure.verification.measurement import Measurement
-from disksla.measure.verification.places import is_device, places_of
+from disksla.measure.verification.measurement import Measurement, is_device, places_of
 
 Options = dict[str, str]
 

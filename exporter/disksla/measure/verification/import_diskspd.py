@@ -17,8 +17,12 @@ from msgspec.structs import replace
 from disksla.base.errors import DiskslaError
 from disksla.base.units import parse_size_bytes
 from disksla.measure.fio import NOTHING, DirectionResult, Pattern, done_within
-from disksla.measure.verification.measurement import Measurement, Percentile, not_judged
-from disksla.measure.verification.places import windows_place
+from disksla.measure.verification.measurement import (
+    Measurement,
+    Percentile,
+    not_judged,
+    windows_place,
+)
 
 _TEXT_MARK = "Results for timespan"
 _XML_MARK = "<Results>"

@@ -39,13 +39,14 @@ from disksla.measure.verification.measurement import (
     SHOWN_SHARES,
     Measurement,
     Percentile,
+    UsedDisk,
     at_the_same_time,
     counted_inflight,
+    disks_used,
     mean_request_bytes,
     not_judged,
     percentiles_of,
 )
-from disksla.measure.verification.places import UsedDisk, disks_used
 
 _START = re.compile(r'^[ \t]*\{(?=\s*["}])', re.MULTILINE)
 _NEXT = re.compile(r'[\s,]*\{(?=\s*["}])')

@@ -28,12 +28,14 @@ from disksla.measure.verification.fio_options import (
 from disksla.measure.verification.measurement import (
     Measurement,
     Percentile,
+    UsedDisk,
     at_the_same_time,
     counted_inflight,
+    disks_used,
+    is_device,
     mean_request_bytes,
     not_judged,
 )
-from disksla.measure.verification.places import UsedDisk, disks_used, is_device
 
 _JOB = re.compile(
     r"(?:^|\s)(?P<name>\S[^\n]{0,200}?): \(g=(?P<group>\d{1,6})\): rw=(?P<pattern>\w{1,20}), "

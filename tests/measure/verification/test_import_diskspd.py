@@ -28,7 +28,11 @@ def parse_one(text: str) -> Measurement:
     return measurement
 
 
-@pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n")])
+FIFTY_THREADS = TEXT.replace("\n     1 |", "\n    50 |")
+"""The number of a thread is not the label of a percentile."""
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n"), FIFTY_THREADS])
 def test_parse_text_of_vks_command(text: str) -> None:
     measurement = parse_one(text)
     assert (measurement.pattern, measurement.request_bytes) == ("randread", 4 * KIB)

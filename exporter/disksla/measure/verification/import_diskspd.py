@@ -32,16 +32,8 @@ _DIRECT_TEXT = (
     "software and hardware cache disabled",
 )
 _DIRECT_XML = ("DisableOSCache", "DisableAllCache", "DisableLocalCache")
-_SHARES = {
-    "50": 0.5,
-    "90": 0.9,
-    "99": 0.99,
-    "99.9": 0.999,  # of XML
-    "50th": 0.5,
-    "90th": 0.9,
-    "99th": 0.99,
-    "3-nines": 0.999,
-}
+_TEXT_SHARES = {"50th": 0.5, "90th": 0.9, "99th": 0.99, "3-nines": 0.999}
+_XML_SHARES = {"50": 0.5, "90": 0.9, "99": 0.99, "99.9": 0.999}
 _MS_PER_S = 1000
 _OUTSTANDING = r"number of outstanding I/O operations(?: per thread)?: (\d{1,9})"
 _PATTERNS: dict[tuple[bool, int], Pattern] = {
@@ -229,9 +221,9 @@ def _xml_result(span: ET.Element, direction: str) -> DirectionResult:
 def _xml_percentiles(span: ET.Element, column: str) -> dict[float, float]:
     name = f"{column}Milliseconds"
     return {
-        _SHARES[label]: _number(bucket, name) / _MS_PER_S
+        _XML_SHARES[label]: _number(bucket, name) / _MS_PER_S
         for bucket in span.findall("Latency/Bucket")
-        if (label := bucket.findtext("Percentile", "")) in _SHARES
+        if (label := bucket.findtext("Percentile", "")) in _XML_SHARES
         and bucket.find(name) is not None
     }
 
@@ -330,9 +322,9 @@ def _text_percentiles(span: str, name: str) -> dict[float, float]:
     _, _, table = span.rpartition("%-ile")
     rows = ([cell.strip() for cell in line.split("|")] for line in table.splitlines())
     return {
-        _SHARES[row[0]]: _quantity(row[column]) / _MS_PER_S
+        _TEXT_SHARES[row[0]]: _quantity(row[column]) / _MS_PER_S
         for row in rows
-        if row[0] in _SHARES and len(row) > column and row[column] != "N/A"
+        if row[0] in _TEXT_SHARES and len(row) > column and row[column] != "N/A"
     }
 
 

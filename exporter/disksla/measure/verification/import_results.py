@@ -125,9 +125,9 @@ def judge_imported(
             unjudged.append(f"{load.name}: {problem}")
             continue
         result = judge_test(test, load, tolerance_ratio)
-        if result.unit != "seconds":
+        if result.unit != "seconds" and outside is not None:
             reasons = _why_untested(
-                result, load, tolerance_ratio, test=outside or test, limits=limits, machine=machine
+                result, load, tolerance_ratio, test=outside, limits=limits, machine=machine
             )
             if reason := next(filter(None, reasons), ""):
                 result = replace(result, verdict="untested", reason=reason)

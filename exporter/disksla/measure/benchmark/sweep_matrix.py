@@ -151,13 +151,11 @@ def csv_of(rows: tuple[SweepRow, ...]) -> str:
     lines = [",".join(COLUMNS)]
     for row in rows:
         cell = msgspec.structs.astuple(row.cell)
-        values = (*cell, row.mean_latency_s, row.iops, row.bytes_per_second)
-        lines.append(",".join(map(_csv_field, values)))
+        rates = (row.mean_latency_s, row.iops, row.bytes_per_second)
+        measured = ("" if value is None else f"{value:.10g}" for value in rates)
+        shares = (str(value) if isinstance(value, int) else f"{value:.10g}" for value in cell)
+        lines.append(",".join((*shares, *measured)))
     return "\n".join(lines) + "\n"
-
-
-def _csv_field(value: float | None) -> str:
-    return "" if value is None else str(value) if isinstance(value, int) else f"{value:.10g}"
 
 
 def read_csv(text: str) -> tuple[SweepRow, ...]:
@@ -181,14 +179,9 @@ def read_csv(text: str) -> tuple[SweepRow, ...]:
 
 def _row(found: dict[str, str]) -> SweepRow:
     """Parse one row. Raise ValueError (msgspec's errors included) or TypeError."""
-    workers, size, random_share, read_share, latency_s, iops, rate = map(found.get, COLUMNS)
+    latency_s, iops, rate = map(found.get, COLUMNS[4:])
     plain = {
-        "cell": {
-            "workers": workers,
-            "request_bytes": size,
-            "random_share": random_share,
-            "read_share": read_share,
-        },
+        "cell": {name: found.get(name) for name in COLUMNS[:4]},
         "mean_latency_s": latency_s or None,
         "iops": iops,
         "bytes_per_second": rate,
@@ -212,7 +205,7 @@ def evidence_of(rows: tuple[SweepRow, ...]) -> Evidence:
     size = min(at_random)
     sequential = [found for found, *shares in single if shares == [0, 1] and found > size]
     many = [
-        row
+        _requests(row)
         for row in rows
         if (row.cell.request_bytes, row.cell.random_share, row.cell.read_share) == (size, 1, 1)
         and row.cell.workers > 1
@@ -221,7 +214,7 @@ def evidence_of(rows: tuple[SweepRow, ...]) -> Evidence:
         random=single[size, 1, 1],
         sequential=single.get((size, 0, 1)),
         streamed=single[max(sequential), 0, 1] if sequential else None,
-        deep=_requests(max(many, key=lambda row: row.cell.workers)) if many else None,
+        deep=max(many, key=lambda each: each.queue_depth, default=None),
         written=single.get((size, 0, 0)),
     )
 

@@ -1,6 +1,7 @@
 """Results of fio that were made elsewhere, with the options of their jobs."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,33 +25,38 @@ Options = dict[str, str | None]
 ALL_OPTIONS = list(json.loads(BUFFERED_AT_RATE)["jobs"][0]["job options"])
 
 
-def with_options(options: Options, text: str = BUFFERED_AT_RATE, **fields: Any) -> str:
-    """Return a result whose jobs have other options; None removes one."""
+def edited(text: str, edit: Callable[[dict[str, Any]], object], **fields: Any) -> str:
+    """Return a result of which each job was changed; `fields` are those of the document."""
     document = json.loads(text)
     for job in document["jobs"]:
-        for name, value in options.items():
-            job["job options"].pop(name, None)
-            if value is not None:
-                job["job options"][name] = value
+        edit(job)
+    return json.dumps(document | fields)
+
+
+def with_options(options: Options, text: str = BUFFERED_AT_RATE, **fields: Any) -> str:
+    """Return a result whose jobs have other options; None removes one."""
+
+    def edit(job: dict[str, Any]) -> None:
+        known = job["job options"] | options
+        job["job options"] = {name: each for name, each in known.items() if each is not None}
         job.update(fields)
-    return json.dumps(document)
+
+    return edited(text, edit)
 
 
 def of_size(text: str, request_bytes: int) -> str:
     """Return a result whose requests have a size."""
-    document = json.loads(text)
-    for job in document["jobs"]:
+
+    def edit(job: dict[str, Any]) -> None:
         for direction in (job["read"], job["write"]):
             direction["io_bytes"] = direction["total_ios"] * request_bytes
-    return json.dumps(document)
+
+    return edited(text, edit)
 
 
-def of_writes(text: str) -> str:
+def of_writes(text: str, **fields: Any) -> str:
     """Return a result in which what was read is written."""
-    document = json.loads(text)
-    for job in document["jobs"]:
-        job["read"], job["write"] = job["write"], job["read"]
-    return json.dumps(document)
+    return edited(text, lambda job: job.update(read=job["write"], write=job["read"]), **fields)
 
 
 def parse_one(text: str) -> Measurement:
@@ -160,33 +166,28 @@ def test_new_group_is_not_a_new_load() -> None:
 
 
 def test_mix_has_reads_and_writes() -> None:
-    document = json.loads(with_options({"rw": "randrw", "rwmixread": "70", "bs": "8k,4k"}))
-    [job] = document["jobs"]
-    job["write"] = job["read"] | {"total_ios": 1000, "io_bytes": 4096 * 1000}
-    job["read"] |= {"total_ios": 3000, "io_bytes": 8192 * 3000}
-    measurement = parse_one(json.dumps(document))
+    def edit(job: dict[str, Any]) -> None:
+        job["write"] = job["read"] | {"total_ios": 1000, "io_bytes": 4096 * 1000}
+        job["read"] |= {"total_ios": 3000, "io_bytes": 8192 * 3000}
+
+    text = with_options({"rw": "randrw", "rwmixread": "70", "bs": "8k,4k"})
+    measurement = parse_one(edited(text, edit))
     assert (measurement.pattern, measurement.write_share) == ("randrw", 0.25)
-    assert measurement.request_bytes == 7168
-    assert measurement.measured.requests == 4000
+    assert (measurement.request_bytes, measurement.measured.requests) == (7168, 4000)
 
 
 def test_latency_that_was_not_measured_is_unknown() -> None:
-    document = json.loads(with_options({"gtod_reduce": "1"}))
-    document["jobs"][0]["read"]["clat_ns"] = {"mean": 0.0}
-    measurement = parse_one(json.dumps(document))
+    text = with_options({"gtod_reduce": "1"})
+    measurement = parse_one(edited(text, lambda job: job["read"].update(clat_ns={"mean": 0.0})))
     assert measurement.measured.mean_latency_s is None
     assert measurement.mean_inflight == measurement.inflight
 
 
 def test_global_options_apply_to_every_job() -> None:
-    document = json.loads(of_size(with_options({"rw": None, "bs": None}), MIB))
-    document["global options"] = {"rw": "write", "bs": "1M", "direct": "1"}
-    measurement = parse_one(of_writes(json.dumps(document)))
-    assert (measurement.pattern, measurement.request_bytes, measurement.is_direct) == (
-        "write",
-        MIB,
-        True,
-    )
+    text = of_size(with_options({"rw": None, "bs": None}), MIB)
+    everywhere = {"rw": "write", "bs": "1M", "direct": "1"}
+    found = parse_one(of_writes(text, **{"global options": everywhere}))
+    assert (found.pattern, found.request_bytes, found.is_direct) == ("write", MIB, True)
 
 
 def test_text_around_the_json_is_ignored() -> None:
@@ -194,16 +195,14 @@ def test_text_around_the_json_is_ignored() -> None:
     assert len(parse_fio_jobs(noisy.replace('"stddev" : 0.000000', '"stddev" : -nan'))) == 2
 
 
-def test_percentiles_may_be_missing() -> None:
-    document = json.loads(BUFFERED_AT_RATE)
-    document["jobs"][0]["read"]["clat_ns"]["percentile"] = {
-        "50.000000": -1,
-        "90.000000": "x",
-        "99.000000": 10**400,
-    }
-    assert parse_one(json.dumps(document)).percentiles == ()
-    del document["jobs"][0]["read"]["clat_ns"]["percentile"]
-    assert parse_one(json.dumps(document)).percentiles == ()
+@pytest.mark.parametrize(
+    "percentile", [{"50.000000": -1, "90.000000": "x", "99.000000": 10**400}, None]
+)
+def test_percentiles_may_be_missing(percentile: dict[str, object] | None) -> None:
+    text = edited(
+        BUFFERED_AT_RATE, lambda job: job["read"]["clat_ns"].update(percentile=percentile)
+    )
+    assert parse_one(text).percentiles == ()
 
 
 @pytest.mark.parametrize(
@@ -284,9 +283,8 @@ def test_the_disk_says_what_was_in_flight() -> None:
 
 def with_disks(text: str, *names: str, **fields: Any) -> str:
     """Return a result in which fio lists disks."""
-    document = json.loads(text)
-    document["disk_util"] = [{"name": name, "read_ios": 9, **fields} for name in names]
-    return json.dumps(document)
+    disks = [{"name": name, "read_ios": 9, **fields} for name in names]
+    return edited(text, lambda _: None, disk_util=disks)
 
 
 FOUR_LINES = with_options({"filename": None}).replace(
@@ -326,9 +324,9 @@ def test_disks_of_a_load(text: str, targets: set[str]) -> None:
 
 def test_filename_of_the_defaults_and_of_the_job_are_both_used() -> None:
     """fio adds the files of a job to those of [global]."""
-    document = json.loads(with_options({"filename": "/dev/vdc"}))
-    document["global options"] = {"filename": "/dev/vdb"}
-    assert parse_one(json.dumps(document)).targets == ("/dev/vdb", "/dev/vdc")
+    text = with_options({"filename": "/dev/vdc"})
+    both = edited(text, lambda _: None, **{"global options": {"filename": "/dev/vdb"}})
+    assert parse_one(both).targets == ("/dev/vdb", "/dev/vdc")
 
 
 def test_job_without_a_filename_uses_the_device_of_its_name() -> None:

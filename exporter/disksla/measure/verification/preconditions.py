@@ -45,12 +45,19 @@ def known_violations(
 
     `file_system` is the type of the file system of the scratch file; None without one.
     """
-    found = (
-        boot_disk(disk),
-        short_runtime(runtime_s, tolerance_ratio),
-        None if file_system is None else wrong_file_system(suite, file_system),
-    )
-    return tuple(violation for violation in found if violation is not None)
+    found = []
+    mount_points = sorted(_SYSTEM_MOUNT_POINTS & set(disk.mount_points))
+    if mount_points:  # it always has other load
+        where = f"it is mounted at {', '.join(mount_points)}"
+        found.append(Violation("boot_disk", f"the system runs from {disk.name}: {where}"))
+    short = short_runtime(runtime_s, tolerance_ratio)
+    found += [short] if short is not None else []
+    allowed = suite.file_systems
+    if file_system is not None and allowed and file_system not in allowed:
+        expected = f"suite {suite.name} expects {', '.join(allowed)}"
+        message = f"the scratch file is on {file_system}; {expected}"
+        found.append(Violation("file_system", message))
+    return tuple(found)
 
 
 def least_runtime_s(tolerance_ratio: float) -> float:
@@ -71,28 +78,6 @@ def short_runtime(runtime_s: float, tolerance_ratio: float) -> Violation | None:
         f"a runtime of {format_duration(runtime_s)} is too short: limiters have windows of"
         f" {format_duration(WINDOW_S)}, so a tolerance of {100 * tolerance_ratio:.3g}% needs at"
         f" least {format_duration(least_s)}",
-    )
-
-
-def boot_disk(disk: Disk) -> Violation | None:
-    """Return the violation if the system runs from the disk, which then always has other load."""
-    mount_points = sorted(_SYSTEM_MOUNT_POINTS & set(disk.mount_points))
-    if not mount_points:
-        return None
-    return Violation(
-        "boot_disk",
-        f"the system runs from {disk.name}: it is mounted at {', '.join(mount_points)}",
-    )
-
-
-def wrong_file_system(suite: Suite, file_system: str) -> Violation | None:
-    """Return the violation if the suite does not allow this file system for its file."""
-    if not suite.file_systems or file_system in suite.file_systems:
-        return None
-    allowed = ", ".join(suite.file_systems)
-    return Violation(
-        "file_system",
-        f"the scratch file is on {file_system}; suite {suite.name} expects {allowed}",
     )
 
 

@@ -41,9 +41,8 @@ EVIDENCE = (
 )
 """Metrics of a disk that are read every five minutes."""
 _VERIFIED = "disksla_verification_timestamp_seconds"
-_RATIO, _REQUIRED = "disksla_verification_ratio", "disksla_verification_required_ratio"
-_PASSED = "disksla_verification_passed"
-VERIFICATION = (_VERIFIED, _RATIO, _REQUIRED, _PASSED)
+_OF_TEST = tuple(f"disksla_verification_{what}" for what in ("ratio", "required_ratio", "passed"))
+VERIFICATION = (_VERIFIED, *_OF_TEST)
 """Metrics of a disk that are read every hour."""
 _REFRESHED = "disksla_terms_last_refresh_timestamp_seconds"
 OF_DAEMON = ("disksla_gaps_total", _REFRESHED)
@@ -104,11 +103,10 @@ def consumers_of(series: Sequence[Series]) -> tuple[ConsumerEvidence, ...]:
         ConsumerEvidence(consumer, requests.get(consumer), bytes_.get(consumer))
         for consumer in {*requests, *bytes_}
     ]
-
-    def greatest_first(each: ConsumerEvidence) -> tuple[float, str]:
-        return -max(each.requests_ratio or 0.0, each.bytes_ratio or 0.0), each.consumer
-
-    return tuple(sorted(found, key=greatest_first)[:_MOST_CONSUMERS])
+    found.sort(
+        key=lambda each: (-max(each.requests_ratio or 0, each.bytes_ratio or 0), each.consumer)
+    )
+    return tuple(found[:_MOST_CONSUMERS])
 
 
 def _shares(series: Iterable[Series], name: str) -> dict[str, float]:
@@ -145,8 +143,9 @@ def probe_steps(series: Sequence[Series]) -> dict[str, list[ProbeStep]]:
         steps = []
         for before, after in pairwise(sorted(count.keys() & total.keys())):
             is_reset = count[after] < count[before]
-            requests = count[after] - (0.0 if is_reset else count[before])
-            seconds = total[after] - (0.0 if is_reset else total[before])
+            requests, seconds = (
+                each[after] - (0.0 if is_reset else each[before]) for each in (count, total)
+            )
             steps.append(ProbeStep(after, requests, seconds))
         if steps:
             found[kind] = steps
@@ -157,13 +156,9 @@ def probes_around(
     steps: Mapping[str, Sequence[ProbeStep]], start_s: float, end_s: float
 ) -> tuple[ProbeEvidence, ...]:
     """Return what probes measured around an incident; nothing where none ran."""
+    ends_s = (start_s - PROBES_AROUND_S, start_s, end_s, end_s + PROBES_AROUND_S)
     found = (
-        ProbeEvidence(
-            kind,
-            _window(of_kind, start_s - PROBES_AROUND_S, start_s),
-            _window(of_kind, start_s, end_s),
-            _window(of_kind, end_s, end_s + PROBES_AROUND_S),
-        )
+        ProbeEvidence(kind, *(_window(of_kind, *times_s) for times_s in pairwise(ends_s)))
         for kind, of_kind in steps.items()
     )
     return tuple(each for each in found if each.before or each.during or each.after)
@@ -192,9 +187,7 @@ def verifications(series: Sequence[Series]) -> tuple[Verification, ...]:
 
 
 def _test(by_key: Mapping[tuple[str, str], Curve], test: str, at_s: float) -> VerificationTest:
-    ratio, required, passed = (
-        by_key.get((name, test), {}).get(at_s) for name in (_RATIO, _REQUIRED, _PASSED)
-    )
+    ratio, required, passed = (by_key.get((name, test), {}).get(at_s) for name in _OF_TEST)
     return VerificationTest(test, ratio, required, None if passed is None else bool(passed))
 
 

@@ -174,18 +174,11 @@ def throttled_spans(steps: Sequence[Step]) -> tuple[ThrottledSpan, ...]:
 
 def gaps(steps: Sequence[Step], start_s: float, end_s: float) -> tuple[Gap, ...]:
     """Return the times between two moments that were not assessed."""
-    if not steps:
-        return (Gap(start_s, end_s, end_s - start_s, "no samples"),)
-    usual_s = median(step.seconds for step in steps)
-    found = [gap for gap in _gaps_between(steps, start_s, usual_s) if gap is not None]
-    rest_s = end_s - steps[-1].end_s
-    if rest_s > _LONG * usual_s:
-        found.append(Gap(steps[-1].end_s, end_s, rest_s, "no samples"))
     joined: list[Gap] = []
-    for gap in found:
-        last = joined[-1] if joined else gap
-        is_next = last.reason == gap.reason and gap.start_timestamp_s <= last.end_timestamp_s
-        if joined and is_next:
+    for gap in _gaps_of(steps, start_s, end_s):
+        last = joined[-1] if joined else None
+        is_next = last is not None and gap.start_timestamp_s <= last.end_timestamp_s
+        if last is not None and is_next and last.reason == gap.reason:
             both_s = round(last.unassessed_s + gap.unassessed_s, 6)
             joined[-1] = Gap(last.start_timestamp_s, gap.end_timestamp_s, both_s, gap.reason)
         else:
@@ -193,22 +186,18 @@ def gaps(steps: Sequence[Step], start_s: float, end_s: float) -> tuple[Gap, ...]
     return tuple(joined)
 
 
-def _gaps_between(steps: Sequence[Step], start_s: float, usual_s: float) -> Iterator[Gap | None]:
+def _gaps_of(steps: Sequence[Step], start_s: float, end_s: float) -> Iterator[Gap]:
+    """Yield the gaps between steps and in each of them."""
+    usual_s = median(step.seconds for step in steps) if steps else 0.0
     last_s = start_s
     for step in steps:
         if step.start_s - last_s > _LEAST_GAP_S:
             yield Gap(last_s, step.start_s, step.start_s - last_s, "no samples")
-        yield _gap_in(step, usual_s)
-        last_s = step.end_s
-
-
-def _gap_in(step: Step, usual_s: float) -> Gap | None:
-    unassessed_s = round(step.seconds - step.assessed_s, 6)
-    if unassessed_s <= _LEAST_GAP_S:
-        return None
-    reason: HistoryGapReason = "not sampled"
-    if step.is_reset:
-        reason = "daemon restarted"
-    elif step.seconds > _LONG * usual_s:
-        reason = "no samples"
-    return Gap(step.start_s, step.end_s, unassessed_s, reason)
+        last_s, unassessed_s = step.end_s, round(step.seconds - step.assessed_s, 6)
+        if unassessed_s > _LEAST_GAP_S:
+            reason: HistoryGapReason = "daemon restarted" if step.is_reset else "not sampled"
+            if step.seconds > _LONG * usual_s and not step.is_reset:
+                reason = "no samples"
+            yield Gap(step.start_s, last_s, unassessed_s, reason)
+    if end_s - last_s > _LONG * usual_s:
+        yield Gap(last_s, end_s, end_s - last_s, "no samples")

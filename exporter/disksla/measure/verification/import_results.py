@@ -1,6 +1,7 @@
 """Import results of fio or DiskSpd that were made elsewhere, and judge them."""
 
 import html
+import math
 import quopri
 import re
 from collections import Counter
@@ -180,17 +181,15 @@ def outside_test(suite: Suite, limits: Limits, load: Measurement) -> SuiteTest |
 def _matching_test(suite: Suite, measurement: Measurement) -> SuiteTest | None:
     """Return the test with the same load, or None. A test of latency needs its rate."""
     load = (measurement.pattern, measurement.request_bytes, measurement.inflight)
-    same = [t for t in suite.tests if (t.pattern, t.request_bytes, t.inflight) == load]
-    return next((test for test in same if _is_at_rate(test, measurement)), None)
-
-
-def _is_at_rate(test: SuiteTest, measurement: Measurement) -> bool:
-    if test.rate_iops is None or measurement.rate_iops is None:
-        return test.rate_iops is None and measurement.rate_iops is None
-    return (
-        measurement.rate_iops >= test.rate_iops * _LEAST_RATE_SHARE
-        and measurement.measured.mean_latency_s is not None
-    )
+    rate_iops, has_latency = measurement.rate_iops, measurement.measured.mean_latency_s is not None
+    for test in suite.tests:
+        if (test.pattern, test.request_bytes, test.inflight) == load:
+            if test.rate_iops is None and rate_iops is None:
+                return test
+            least_iops = (test.rate_iops or math.inf) * _LEAST_RATE_SHARE
+            if has_latency and (rate_iops or 0.0) >= least_iops:
+                return test
+    return None
 
 
 def _defect(measurement: Measurement, test: SuiteTest | None, tolerance_ratio: float) -> str:

@@ -271,10 +271,10 @@ TERMS = (
     st.sampled_from(TERMS),
     st.sampled_from([512, 4 * KIB, 16 * KIB, 256 * KIB, MIB]),
     st.floats(0.05, 0.95),
-    st.integers(32, 256),
-    st.floats(0.1, 3.0),
+    st.integers(1, 256),
+    st.floats(0.01, 3.0),
 )
-def test_any_mix_passes_at_its_limit_and_fails_below(
+def test_any_mix_passes_at_its_limit_and_fails_below_if_it_is_deep(
     terms: SeparateTerms | SumTerms | TimeSharedTerms,
     request_bytes: int,
     write_share: float,
@@ -297,26 +297,11 @@ def test_any_mix_passes_at_its_limit_and_fails_below(
     suite = make_suite("terms", limits, TOLERANCE)
     results, unjudged = judge_imported(suite, limits, (imported,), TOLERANCE)
     assert not unjudged
-    assert results[-1].verdict == ("pass" if load > 1 - TOLERANCE else "fail")
     assert results[-1].ratio == pytest.approx(load, rel=1e-3)
-
-
-@given(st.sampled_from(TERMS), st.floats(0.0, 1.0), st.integers(1, 31), st.floats(0.01, 5.0))
-def test_a_shallow_load_never_fails(
-    terms: SeparateTerms | SumTerms | TimeSharedTerms,
-    write_share: float,
-    inflight: int,
-    load: float,
-) -> None:
-    limits = custom_limits(terms)
-    at_limit = effective_iops(limits, 4 * KIB, write_share)
-    assert at_limit is not None
-    imported = measurement(
-        "randrw", inflight=inflight, iops=at_limit.promise * load, write_share=write_share
-    )
-    suite = make_suite("terms", limits, TOLERANCE)
-    results, _ = judge_imported(suite, limits, (imported,), TOLERANCE)
-    assert results[-1].verdict in {"pass", "untested"}
+    if load > 1 - TOLERANCE:
+        assert results[-1].verdict == "pass"
+    elif inflight >= 32 or inflight < 16:  # in between, the bandwidth needs fewer than the IOPS
+        assert results[-1].verdict == ("fail" if inflight >= 32 else "untested")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -78,7 +78,7 @@ def test_file_option_adds_writes(
     assert len(commands) == 16
     assert sum("--readonly" in line for line in commands) == 4
     text = " ".join(captured.err.split())
-    assert f"16 cells of 1 s each on a scratch file of 2 GiB in {tmp_path}" in text
+    assert f"16 cells of 1 s each on a file of 2 GiB in {tmp_path}" in text
     assert "This takes about 24 s, plus the time to write the file." in text
     assert "skipped" not in text
 

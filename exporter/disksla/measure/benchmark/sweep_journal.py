@@ -9,7 +9,7 @@ import msgspec
 
 from disksla.base.errors import DECODE_ERRORS, DiskslaError
 from disksla.base.schema.yaml_file import read_named
-from disksla.base.units import MIB, format_size
+from disksla.base.units import MIB
 from disksla.kernel.disks import Disk
 from disksla.measure.benchmark.sweep_matrix import SweepHeader, SweepRow
 
@@ -73,7 +73,7 @@ def mismatch(journal: SweepHeader, now: SweepHeader) -> str | None:
         return f"it belongs to another disk ({_described(before)}), not to {_described(disk)}"
     if (journal.directory, journal.file_bytes) != (now.directory, now.file_bytes):
         return (
-            f"it was measured on {_target(journal)}, not on {_target(now)}; where a file is"
+            f"it was measured on {journal.where}, not on {now.where}; where a file is"
             " written is not taken from a journal, so repeat --file and --file-size"
         )
     if journal.plan != now.plan:
@@ -83,12 +83,6 @@ def mismatch(journal: SweepHeader, now: SweepHeader) -> str | None:
         ]
         return f"it has another plan ({', '.join(differ)} differ); omit those options"
     return None
-
-
-def _target(header: SweepHeader) -> str:
-    if header.directory is None or header.file_bytes is None:
-        return "the device itself"
-    return f"a file of {format_size(header.file_bytes)} in {header.directory}"
 
 
 def _described(disk: Disk) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from disksla.base.errors import DiskslaError
-from disksla.base.units import KIB
+from disksla.base.units import KIB, format_size
 from disksla.kernel.disks import Disk
 from disksla.measure.benchmark.identify_evidence import Evidence, RequestStats
 from disksla.measure.fio import FioJob, FioResult, Pattern, total_result
@@ -128,6 +128,13 @@ class SweepHeader(msgspec.Struct, frozen=True, kw_only=True):
     """Unix time."""
     disksla: str
     """Version of disksla that started it."""
+
+    @property
+    def where(self) -> str:
+        """What is measured, in words."""
+        if self.directory is None or self.file_bytes is None:
+            return "the device itself"
+        return f"a file of {format_size(self.file_bytes)} in {self.directory}"
 
 
 class SweepRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

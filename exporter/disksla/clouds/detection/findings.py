@@ -6,15 +6,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from disksla.base.errors import ExchangeReason
-from disksla.clouds.http_client import (
-    ExchangeError,
-    Exchanges,
-    Source,
-    convert,
-    failure,
-    plain_text,
-    whole_number,
-)
+from disksla.clouds import http_client as http
 from disksla.promise.disk_entry import Caching
 from disksla.promise.terms_file import DetectionProblem, PersistentVolume
 
@@ -93,13 +85,13 @@ class Detected(msgspec.Struct, frozen=True):
 def detect(
     provider: str,
     service: str,
-    metadata: Exchanges[Metadata[Machine]],
-    api: Callable[[Machine], Exchanges[Listing]] | None = None,
-) -> Exchanges[Detected]:
+    metadata: http.Exchanges[Metadata[Machine]],
+    api: Callable[[Machine], http.Exchanges[Listing]] | None = None,
+) -> http.Exchanges[Detected]:
     """Return what the metadata service and then the API have. Failures are problems."""
     try:
         found = yield from metadata
-    except ExchangeError as error:
+    except http.ExchangeError as error:
         return Detected(provider, service, problems=(problem("metadata", error),))
     answer: Listing | None = None
     problems = found.problems
@@ -107,7 +99,7 @@ def detect(
         if api is not None:
             answer = yield from api(found.machine)
             problems = (*found.problems, *answer.problems)
-    except ExchangeError as error:
+    except http.ExchangeError as error:
         of_metadata = found.listing.problems if found.listing is not None else ()
         problems = (problem("api", error), *found.problems, *of_metadata)
     return Detected(
@@ -120,7 +112,7 @@ def detect(
     )
 
 
-def problem(source: Source, error: ExchangeError) -> DetectionProblem:
+def problem(source: http.Source, error: http.ExchangeError) -> DetectionProblem:
     """Return the problem of an error."""
     return DetectionProblem(source, error.reason, str(error))
 
@@ -132,19 +124,19 @@ def no_provisioned_values(what: str, volume: str) -> DetectionProblem:
 
 
 def each_disk(
-    items: Iterable[Item], describe: Callable[[Item], Exchanges[CloudDisk]]
-) -> Exchanges[Listing]:
+    items: Iterable[Item], describe: Callable[[Item], http.Exchanges[CloudDisk]]
+) -> http.Exchanges[Listing]:
     """Return the disks that `describe` returns; one that is odd or denied hides no others.
 
     Raise ExchangeError if none could be described, or for a failure that may be gone at the next
     run: a listing without the disk would change its limits for a while.
     """
     disks: list[CloudDisk] = []
-    errors: list[ExchangeError] = []
+    errors: list[http.ExchangeError] = []
     for item in items:
         try:
             disks.append((yield from describe(item)))
-        except ExchangeError as error:
+        except http.ExchangeError as error:
             if error.reason not in OF_ONE_DISK:
                 raise
             errors.append(error)
@@ -158,14 +150,14 @@ def part_of(what: str, document: Mapping[str, Any], name: str) -> dict[str, Any]
 
     Raise ExchangeError for anything else.
     """
-    return convert(what, document.get(name, {}), dict)
+    return http.convert(what, document.get(name, {}), dict)
 
 
 def needed_text(what: str, value: Any, characters: str, why: str) -> str:
     """Return plain text. Raise ExchangeError, which says why, for anything else."""
-    text = plain_text(value, characters)
+    text = http.plain_text(value, characters)
     if text is None:
-        raise failure(what, "invalid", why)
+        raise http.failure(what, "invalid", why)
     return text
 
 
@@ -176,5 +168,5 @@ def text_in(what: str, body: bytes, characters: str, why: str) -> str:
 
 def amount(value: Any, unit: int = 1) -> int | None:
     """Return a number above zero in its unit; None if it is absent or no number."""
-    number = whole_number(value)
+    number = http.whole_number(value)
     return None if number is None else number * unit

@@ -6,8 +6,7 @@ from functools import partial
 
 from disksla.clouds.detection.aws import detect_aws
 from disksla.clouds.detection.aws_storages import storages_of_aws
-from disksla.clouds.detection.azure import detect_azure
-from disksla.clouds.detection.azure_files import storages_of_azure
+from disksla.clouds.detection.azure import detect_azure, storages_of_azure
 from disksla.clouds.detection.file_storages import with_file_storages
 from disksla.clouds.detection.findings import (
     Detected,
@@ -17,10 +16,9 @@ from disksla.clouds.detection.findings import (
     needed_text,
     text_in,
 )
-from disksla.clouds.detection.google import detect_google
-from disksla.clouds.detection.google_storages import storages_of_google, storages_of_yandex
+from disksla.clouds.detection.google import detect_google, storages_of_google
 from disksla.clouds.detection.openstack import SERVICES, OpenstackCredentials, detect_openstack
-from disksla.clouds.detection.yandex import detect_yandex
+from disksla.clouds.detection.yandex import detect_yandex, storages_of_yandex
 from disksla.clouds.http_client import LINK_LOCAL, Exchanges, Request, decode, get_response
 from disksla.kernel.nfs import FileStorage
 

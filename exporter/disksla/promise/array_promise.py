@@ -26,7 +26,6 @@ from msgspec.structs import asdict
 
 from disksla.kernel.disks import Disk, Layer, devices_below
 from disksla.promise.catalogue import Limits, Rates
-from disksla.promise.configuration import is_sold
 
 _EVEN = 1.01
 """Promises that differ by less are the same."""
@@ -75,7 +74,7 @@ def arrays_of(disks: Collection[Disk]) -> Iterator[Array]:
         if device.slaves and not device.holders:
             tree = _tree(device.name, by_name, frozenset())
             below = devices_below(device, disks) if tree is None else ()
-            used = {each.name for each in below if is_sold(each)} | set(_disks_of(tree))
+            used = {each.name for each in below if each.is_sold} | set(_disks_of(tree))
             if len(used) > 1:
                 yield Array(device, tuple(sorted(used)), tree)
 

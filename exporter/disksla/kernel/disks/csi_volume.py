@@ -117,7 +117,7 @@ def _places_of(
     by_name = {disk.name: disk for disk in disks}
     places: defaultdict[str, list[KubeletMount]] = defaultdict(list)
     for disk in disks:
-        if not _is_sold(disk):
+        if not disk.is_sold:
             continue
         above = {
             point
@@ -132,14 +132,9 @@ def _places_of(
     for mount in mounts:
         name = mount.root.removeprefix("/")
         place = kubelet_device(mount)
-        if place is not None and name in by_name and _is_sold(by_name[name]):
+        if place is not None and name in by_name and by_name[name].is_sold:
             places[name].append(place)
     return places
-
-
-def _is_sold(disk: Disk) -> bool:
-    is_path = disk.hidden or disk.path_of is not None
-    return disk.partition_of is None and not disk.slaves and not is_path
 
 
 def _with_volume(

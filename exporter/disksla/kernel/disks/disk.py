@@ -93,6 +93,12 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.kind == "nfs"
 
     @property
+    def is_sold(self) -> bool:
+        """Whether it was sold: it is no partition, stacked device or further path."""
+        is_path = self.hidden or self.path_of is not None
+        return self.partition_of is None and not self.slaves and not is_path
+
+    @property
     def size_text(self) -> str:
         """The size for people; of a mount, what it is."""
         return "NFS mount" if self.is_mount else format_size(self.size_bytes)

@@ -81,7 +81,7 @@ class _Events:
         self._before = counted
         seen: Counter[RequestSample] = Counter()
         for buffer in self._buffers:
-            seen.update(self._form.parse(self._read(buffer)).seen)
+            seen.update(self._form.parse(self._read(buffer)))
         periods = self._periods[0], self._periods[1]
         return Taken(seen, self._requests, periods, (new[0], new[1]), len(self._buffers))
 

@@ -7,10 +7,9 @@ from typing import NamedTuple
 from disksla.base.errors import DiskslaError
 from disksla.kernel.performance_events.protocol import COMM_BYTES
 
-_SAMPLE, _LOST = 9, 2  # linux/perf_event.h
+_SAMPLE = 9  # linux/perf_event.h
 _HEAD = struct.Struct("=IHH")
 """Kind, flags and length of a record."""
-_LOST_COUNT = struct.Struct("=16xQ")
 _ALIGNMENT = 8
 _UNTIL_COMM = 28
 """Bytes of a tracepoint's record before `rwbs`."""
@@ -36,14 +35,6 @@ class RequestSample(NamedTuple):
     """Name of the thread, with zeros after it."""
     cgroup: int
     """Id of the control group: the inode of its directory."""
-
-
-class Samples(NamedTuple):
-    """What a buffer has."""
-
-    seen: Counter[RequestSample]
-    lost: int = 0
-    """Samples for which the buffer had no space, as far as the kernel says."""
 
 
 class Taken(NamedTuple):
@@ -80,17 +71,18 @@ class RecordForm:
             f"=IHHIIIH6xI12xI{comm - _UNTIL_COMM}x{COMM_BYTES}s{self._raw_bytes - end}xQ"
         )
 
-    def parse(self, content: bytes) -> Samples:
-        """Return what a buffer has. Raise DiskslaError for a record of another form."""
+    def parse(self, content: bytes) -> Counter[RequestSample]:
+        """Return the samples in a buffer. Raise DiskslaError for a record of another form."""
         if len(content) % self._struct.size == 0:  # all are samples, unless some were lost
             found = Counter(self._struct.iter_unpack(content))
             if all(self._is_sample(fields) for fields in found):
-                return Samples(_counted(found))
+                return _counted(found)
         return self._parse_each(content)
 
-    def _parse_each(self, content: bytes) -> Samples:
+    def _parse_each(self, content: bytes) -> Counter[RequestSample]:
+        """Return the samples among records of other kinds, such as those of lost samples."""
         found: Counter[tuple[int | bytes, ...]] = Counter()
-        at = lost = 0
+        at = 0
         while at < len(content):
             head = content[at : at + _HEAD.size]
             kind, _, length = _HEAD.unpack(head.ljust(_HEAD.size, b"\0"))
@@ -99,10 +91,8 @@ class RecordForm:
             record = content[at : at + length]
             if kind == _SAMPLE:
                 found[self._unpacked(record)] += 1
-            elif kind == _LOST and length >= _LOST_COUNT.size:
-                lost += _LOST_COUNT.unpack_from(record)[0]
             at += length
-        return Samples(_counted(found), lost)
+        return _counted(found)
 
     def _unpacked(self, record: bytes) -> tuple[int | bytes, ...]:
         if len(record) == self._struct.size:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from disksla.kernel.disks import Disk
 from disksla.promise.catalogue import TermsSource
 from disksla.promise.configuration.configuration import TermsFile
-from disksla.promise.configuration.match_index import MatchIndex, is_sold
+from disksla.promise.configuration.match_index import MatchIndex
 from disksla.promise.configuration.settings import DiskEntry, Settings
 from disksla.promise.disk_entry import DiskMatch
 
@@ -133,7 +133,7 @@ def _said_by(file: TermsFile | None, place: str) -> str:
 
 def _device_by_mount(disks: Sequence[Disk]) -> dict[str, str]:
     """Return the disk that was sold on which a file system is, by mount point."""
-    sold = [disk for disk in reversed(disks) if is_sold(disk)]  # the first disk replaces others
+    sold = [disk for disk in reversed(disks) if disk.is_sold]  # the first disk replaces others
     return {point: disk.name for disk in sold for point in disk.mount_points}
 
 

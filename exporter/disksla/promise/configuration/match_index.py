@@ -33,7 +33,7 @@ class MatchIndex:
         for disk in disks:
             for word in _words_of(disk):
                 self._all[word].add(disk.name)
-                if is_sold(disk):
+                if disk.is_sold:
                     self._sold[word].add(disk.name)
 
     def matching(self, match: DiskMatch) -> Collection[str]:
@@ -49,12 +49,6 @@ class MatchIndex:
 def matches(match: DiskMatch, disk: Disk) -> bool:
     """Return whether a disk matches all keys that are set."""
     return bool(MatchIndex((disk,)).matching(match))
-
-
-def is_sold(disk: Disk) -> bool:
-    """Return whether a disk is one that was sold: no partition, stacked device or further path."""
-    is_path = disk.hidden or disk.path_of is not None
-    return disk.partition_of is None and not disk.slaves and not is_path
 
 
 def has_device_name(name: str, disk: Disk) -> bool:

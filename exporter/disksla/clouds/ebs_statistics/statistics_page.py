@@ -9,7 +9,7 @@ transfer.
 
 import struct
 from collections.abc import Iterator
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -19,7 +19,6 @@ PAGE_BYTES = 4096
 
 VolumeKind = Literal["ebs", "instance_store"]
 EbsLimit = Literal["iops", "bandwidth", "machine_iops", "machine_bandwidth"]
-EBS_LIMITS: tuple[EbsLimit, ...] = get_args(EbsLimit)
 PageFault = Literal["short", "magic", "version", "bins", "counter"]
 """Why a page is not used: too short, not the page, a version that is not known, bins of a
 histogram that cannot be right, a counter that cannot be right."""

@@ -1,7 +1,5 @@
 """The record of a block device or an NFS mount, and its identity across rescans and restarts."""
 
-import re
-from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -9,8 +7,8 @@ import msgspec
 
 from disksla.base.units import format_size
 from disksla.kernel.disks.layer import Layer
-from disksla.kernel.nfs import NFS, Clues, is_proxied, storage_at
-from disksla.kernel.procfs import Mount, file_system_mounts
+from disksla.kernel.nfs import nfs_mounts
+from disksla.kernel.procfs import Mount
 
 DiskKind = Literal["disk", "nfs"]
 """What is called a disk: a block device, or an NFS mount."""
@@ -24,7 +22,7 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     """Kernel name without /dev/, as in the label `device` of node_exporter; of an NFS mount, what
-    is mounted (see nfs_mounts.py)."""
+    is mounted (see `nfs_mounts`)."""
     major: int
     minor: int
     size_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -134,44 +132,6 @@ def disk_key(disk: Disk) -> str | None:
     return f"serial:{disk.serial}" if disk.serial else None
 
 
-_UNPRINTABLE = re.compile(r"[\s\\]|[^\x20-\U0010ffff]")
-
-
 def nfs_disks(mounts: Iterable[Mount]) -> tuple[Disk, ...]:
     """Return the NFS mounts of a mount table, sorted by name, without those below others."""
-    of_superblock: defaultdict[tuple[int, int], list[Mount]] = defaultdict(list)
-    for mount in {mount.mount_point: mount for mount in mounts}.values():
-        if mount.file_system in NFS:
-            of_superblock[mount.major, mount.minor].append(mount)
-    firsts = [min(found, key=_rank) for found in of_superblock.values()]
-    same = Counter(mount.source for mount in firsts)
-    disks = []
-    for first, found in zip(firsts, of_superblock.values(), strict=True):
-        is_clear = same[first.source] == 1 and not is_proxied(first)
-        name = first.source if is_clear else f"{first.source}@{first.mount_point}"
-        disks.append(_disk(_UNPRINTABLE.sub(_escaped, name), first, found))
-    return tuple(sorted(disks, key=lambda disk: disk.name))
-
-
-def _rank(mount: Mount) -> tuple[bool, int, str, str]:
-    """Return the order of the mounts of a superblock: the first gives it its name."""
-    return mount.is_of_container, len(mount.root), mount.source, mount.mount_point
-
-
-def _disk(name: str, first: Mount, mounts: list[Mount]) -> Disk:
-    points = {mount.mount_point for mount in mounts if not mount.is_of_container}
-    return Disk(
-        name=name,
-        major=first.major,
-        minor=first.minor,
-        size_bytes=0,
-        kind="nfs",
-        volume=storage_at(first, Clues()).id,
-        mount_points=tuple(sorted(points or {first.mount_point})),
-        file_system_mounts=tuple(sorted(file_system_mounts(mounts))),
-    )
-
-
-def _escaped(match: re.Match[str]) -> str:
-    """Return a character as the kernel writes it in the mount table."""
-    return f"\\{ord(match[0]):03o}"
+    return tuple(Disk(kind="nfs", size_bytes=0, **mount._asdict()) for mount in nfs_mounts(mounts))

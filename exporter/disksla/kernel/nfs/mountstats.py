@@ -126,6 +126,54 @@ class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
+_LEAST, _LEAST_WITH_SESSIONS = 1, 2
+"""Requests on the wire that are in flight. With sessions, one may be an answer to the server."""
+
+
+class MountState(msgspec.Struct, frozen=True, gc=False):
+    """What the kernel counts of a mount, and what of it will never be answered."""
+
+    reading: MountReading
+    unanswered: int
+    """Of the requests on the wire: those that were lost, with a connection or by the server, and
+    what was no request, but an answer to a call of the server. What was on the wire at the first
+    sample is among them: it is not known to be answered ever."""
+    replied_s: float
+    """Monotonic time at which the last reply was seen, or nothing else was on the wire."""
+
+    @property
+    def on_wire(self) -> int:
+        """Requests on the wire that may be answered."""
+        return self.reading.on_wire - self.unanswered
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that are certainly on the wire."""
+        least = _LEAST_WITH_SESSIONS if self.reading.has_sessions else _LEAST
+        return self.on_wire if self.on_wire >= least else 0
+
+    def after(
+        self, reading: MountReading, now_s: float, elapsed_s: float, longest_s: float
+    ) -> "MountState":
+        """Return the state after another reading, so long after the one before it.
+
+        Where a connection was made anew, or the server answers after a silence of more than
+        `longest_s`, what was on the wire may be lost. And with a delegation that is returned, an
+        answer to the call for it may be on the wire. If not, the number falls below that, and that
+        is the number.
+        """
+        has_replied = reading.replies != self.reading.replies
+        may_be_lost = reading.connects != self.reading.connects or (
+            has_replied and now_s - elapsed_s - self.replied_s > longest_s
+        )
+        unanswered = self.unanswered + (self.on_wire if may_be_lost else 0)
+        if reading.has_sessions:
+            unanswered += max(0, reading.returned - self.reading.returned)
+        unanswered = min(reading.on_wire, unanswered)
+        is_quiet = has_replied or reading.on_wire == unanswered
+        return MountState(reading, unanswered, now_s if is_quiet else self.replied_s)
+
+
 class Mountstats(NamedTuple):
     """What the text of mountstats says of some mounts."""
 

@@ -8,6 +8,7 @@ from disksla.base.counts import total
 from disksla.clouds.ebs_statistics import Failure, Reading
 from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals, Consumption, OwnLimit, Who
 from disksla.kernel.disks import Disk
+from disksla.kernel.nfs import MountState
 from disksla.kernel.procfs import (
     CloseSample,
     Counters,
@@ -32,7 +33,6 @@ from disksla.state.pipeline.assessment import (
     credits_at_last_sample,
     totals_at_last_sample,
 )
-from disksla.state.pipeline.mount_sample import MountState
 from disksla.state.pipeline.odd_counters import (
     DataWrites,
     more_never_done,

@@ -18,19 +18,8 @@ import msgspec
 from disksla.base.errors import ExchangeReason
 from disksla.base.units import GIB, MIB
 from disksla.clouds import http_client as http
-from disksla.clouds.detection.findings import (
-    OF_ONE_DISK,
-    CloudDisk,
-    Detected,
-    Listing,
-    Metadata,
-    amount,
-    detect,
-    each_disk,
-    needed_text,
-    problem,
-    text_in,
-)
+from disksla.clouds.detection import findings
+from disksla.clouds.detection.findings import CloudDisk, Detected, Listing, Metadata
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 
@@ -158,7 +147,7 @@ class Role(msgspec.Struct, frozen=True):
 
 def detect_aws(endpoint: str | None, now: dt.datetime) -> http.Exchanges[Detected]:
     """Return the volumes of this instance; `endpoint` replaces the address of the API."""
-    return detect("aws", "EC2", _metadata(), partial(_api, endpoint, now))
+    return findings.detect("aws", "EC2", _metadata(), partial(_api, endpoint, now))
 
 
 def _metadata() -> http.Exchanges[Metadata[_Instance]]:
@@ -169,9 +158,9 @@ def _metadata() -> http.Exchanges[Metadata[_Instance]]:
     try:
         return Metadata(instance, (yield from _value(token, "instance-type", "[a-z0-9.-]")))
     except http.ExchangeError as error:
-        if error.reason not in OF_ONE_DISK:
+        if error.reason not in findings.OF_ONE_DISK:
             raise
-        return Metadata(instance, problems=(problem("metadata", error),))
+        return Metadata(instance, problems=(findings.problem("metadata", error),))
 
 
 def metadata_token() -> http.Exchanges[str]:
@@ -180,7 +169,7 @@ def metadata_token() -> http.Exchanges[str]:
     ttl = {"x-aws-ec2-metadata-token-ttl-seconds": _TOKEN_SECONDS}
     request = http.Request(what, "metadata", "PUT", f"{_METADATA}/api/token", ttl)
     response = yield from http.get_response(request, _ABOUT_METADATA)
-    return text_in(what, response.body, "[!-~]", _OTHER_CLOUD)
+    return findings.text_in(what, response.body, "[!-~]", _OTHER_CLOUD)
 
 
 def region_of(token: str) -> http.Exchanges[str]:
@@ -191,7 +180,7 @@ def region_of(token: str) -> http.Exchanges[str]:
 def _value(token: str, path: str, characters: str = "[a-z0-9-]") -> http.Exchanges[str]:
     what = f"request for {path}"
     response = yield from http.get_response(_get(path, token, what), _ABOUT_METADATA)
-    return text_in(what, response.body, characters, _OTHER_CLOUD)
+    return findings.text_in(what, response.body, characters, _OTHER_CLOUD)
 
 
 def _api(endpoint: str | None, now: dt.datetime, instance: _Instance) -> http.Exchanges[Listing]:
@@ -202,7 +191,7 @@ def _api(endpoint: str | None, now: dt.datetime, instance: _Instance) -> http.Ex
 
     items = yield from http.authorized(partial(role_of, instance.token), volumes)
     attached = [item for item in items if _is_attached(item, instance.id)]
-    return (yield from each_disk(attached, _disk))
+    return (yield from findings.each_disk(attached, _disk))
 
 
 def public_endpoint(service: str, region: str) -> str:
@@ -215,7 +204,7 @@ def role_of(token: str) -> http.Exchanges[Role]:
     """Return the role of the instance, with its credentials."""
     what, path = "request for the role of the instance", "iam/security-credentials/"
     response = yield from http.get_response(_get(path, token, what), _NO_ROLE)
-    name = text_in(what, response.body, r"[\w+=,.@-]", _OTHER_CLOUD)
+    name = findings.text_in(what, response.body, r"[\w+=,.@-]", _OTHER_CLOUD)
     what = "request for the credentials of the role"
     response = yield from http.get_response(_get(path + name, token, what), _NO_ROLE)
     found = http.decode(what, response.body, _RoleCredentials)
@@ -321,18 +310,20 @@ def _disk(item: ET.Element) -> http.Exchanges[CloudDisk]:
     """Return a volume. Raise ExchangeError if it has no type, or not its provisioned values."""
     yield from ()  # the listing has everything
     volume, api_type = (
-        needed_text(_ACTION, item.findtext(name), "[a-z0-9-]", "a volume has no id or no type")
+        findings.needed_text(
+            _ACTION, item.findtext(name), "[a-z0-9-]", "a volume has no id or no type"
+        )
         for name in ("volumeId", "volumeType")
     )
     units = {name: _UNITS[name] for name in PROVISIONED.get(api_type, ())}
-    chosen = {name: amount(item.findtext(name), unit) for name, unit in units.items()}
+    chosen = {name: findings.amount(item.findtext(name), unit) for name, unit in units.items()}
     if None in chosen.values():
         why = f"volume {volume} of type {api_type} has no {' or '.join(chosen)}"
         raise http.failure(_ACTION, "not_found", why)
     return CloudDisk(
         volume,
         api_type,
-        size_bytes=amount(item.findtext("size"), GIB),
+        size_bytes=findings.amount(item.findtext("size"), GIB),
         iops=chosen.get("iops"),
         bytes_per_second=chosen.get("throughput"),
     )

@@ -15,15 +15,8 @@ import msgspec
 from disksla.base.errors import DECODE_ERRORS, ExchangeReason
 from disksla.base.units import GIB, MB, MIB
 from disksla.clouds import http_client as http
-from disksla.clouds.detection.aws import (
-    Role,
-    metadata_token,
-    public_endpoint,
-    region_of,
-    role_of,
-    signed,
-    why_rejected,
-)
+from disksla.clouds.detection import aws
+from disksla.clouds.detection.aws import Role
 from disksla.clouds.detection.file_storages import each_storage, value_in
 from disksla.clouds.detection.findings import CloudDisk, Listing
 from disksla.kernel.nfs import FileStorage
@@ -56,13 +49,13 @@ def storages_of_aws(
     endpoints: Mapping[str, str], now: dt.datetime, storages: tuple[FileStorage, ...]
 ) -> http.Exchanges[Listing]:
     """Return the terms of EFS and FSx; `endpoints` replaces addresses of `efs` and `fsx`."""
-    token = yield from metadata_token()
-    home = yield from region_of(token)
+    token = yield from aws.metadata_token()
+    home = yield from aws.region_of(token)
 
     def terms(role: Role) -> http.Exchanges[Listing]:
         return each_storage(storages, partial(_terms, _Caller(endpoints, now, role, home)))
 
-    return (yield from http.authorized(partial(role_of, token), terms))
+    return (yield from http.authorized(partial(aws.role_of, token), terms))
 
 
 class _Caller(msgspec.Struct, frozen=True):
@@ -79,12 +72,14 @@ def _terms(caller: _Caller, storage: FileStorage) -> http.Exchanges[CloudDisk]:
     what = f"request for {storage.service} {storage.id} in {region}"
     is_efs = storage.service == "EFS"
     service = "elasticfilesystem" if is_efs else "fsx"
-    address = caller.endpoints.get("efs" if is_efs else "fsx") or public_endpoint(service, region)
+    address = caller.endpoints.get("efs" if is_efs else "fsx") or aws.public_endpoint(
+        service, region
+    )
     request = (_efs_request if is_efs else _fsx_request)(what, address, storage)
     scope = f"{region}/{service}"
     classify = partial(_classify, what, caller.role.name, f"{service}:DescribeFileSystems")
     response = yield from http.get_response(
-        signed(request, caller.role.credentials, scope, caller.now), classify=classify
+        aws.signed(request, caller.role.credentials, scope, caller.now), classify=classify
     )
     found = http.items_of(http.decode(what, response.body, dict).get("FileSystems"))
     if len(found) != 1:
@@ -119,7 +114,7 @@ def _classify(
     code = code.partition(":")[0].rpartition("#")[2]
     if code == "FileSystemNotFound":
         return "not_found", _NONE
-    return why_rejected(code, role, permission, partial(http.check_clock, what, response))
+    return aws.why_rejected(code, role, permission, partial(http.check_clock, what, response))
 
 
 def _efs_terms(what: str, found: Any, storage: FileStorage, region: str) -> CloudDisk:

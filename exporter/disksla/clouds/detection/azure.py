@@ -16,21 +16,9 @@ import msgspec
 
 from disksla.base.units import GIB, MB, MIB
 from disksla.clouds import http_client as http
+from disksla.clouds.detection import findings
 from disksla.clouds.detection.file_storages import each_storage, value_in
-from disksla.clouds.detection.findings import (
-    CloudDisk,
-    Detected,
-    DetectionProblem,
-    Listing,
-    Metadata,
-    amount,
-    detect,
-    each_disk,
-    needed_text,
-    no_provisioned_values,
-    part_of,
-    problem,
-)
+from disksla.clouds.detection.findings import CloudDisk, Detected, Listing, Metadata
 from disksla.kernel.nfs import FileStorage
 
 _COMPUTE = f"http://{http.LINK_LOCAL}/metadata/instance/compute?api-version=2021-12-13"
@@ -83,7 +71,7 @@ class _Machine(msgspec.Struct, frozen=True):
 
 def detect_azure(endpoint: str | None) -> http.Exchanges[Detected]:
     """Return the disks of this machine; `endpoint` replaces the address of the API."""
-    return detect("azure", "Azure", _metadata(), partial(_api, endpoint))
+    return findings.detect("azure", "Azure", _metadata(), partial(_api, endpoint))
 
 
 def _metadata() -> http.Exchanges[Metadata[_Machine]]:
@@ -91,7 +79,7 @@ def _metadata() -> http.Exchanges[Metadata[_Machine]]:
     request = http.Request(what, "metadata", "GET", _COMPUTE, _HEADERS)
     response = yield from http.get_response(request, _ABOUT_METADATA)
     compute = http.decode(what, response.body, dict)
-    storage = part_of(what, compute, "storageProfile")
+    storage = findings.part_of(what, compute, "storageProfile")
     if not storage.keys() & {"osDisk", "dataDisks"}:
         raise http.failure(what, "invalid", _OTHER_CLOUD)
     of_data = http.items_of(storage.get("dataDisks"))
@@ -101,23 +89,25 @@ def _metadata() -> http.Exchanges[Metadata[_Machine]]:
         try:
             disks += _attached(what, slot, item)
         except http.ExchangeError as error:
-            odd.append(problem("metadata", error))
+            odd.append(findings.problem("metadata", error))
     machine_type = http.plain_text(compute.get("vmSize"))
     if machine_type is None:
-        odd.append(problem("metadata", http.failure(what, "invalid", "the machine has no type")))
+        odd.append(
+            findings.problem("metadata", http.failure(what, "invalid", "the machine has no type"))
+        )
     machine = _Machine(compute.get("azEnvironment", _PUBLIC), disks)
     return Metadata(machine, machine_type, _listing(what, disks), tuple(odd))
 
 
 def _listing(what: str, disks: list[_AttachedDisk]) -> Listing:
     """Return the disks of the metadata, and of which they do not have everything."""
-    problems: dict[str, DetectionProblem] = {}
+    problems: dict[str, findings.DetectionProblem] = {}
     for _, disk in disks:
         if not disk.api_type:
             error = http.failure(what, "not_found", f"it has no type of disk {disk.volume}")
-            problems[disk.volume] = problem("metadata", error)
+            problems[disk.volume] = findings.problem("metadata", error)
         elif disk.api_type in PROVISIONED and None in {disk.iops, disk.bytes_per_second}:
-            problems[disk.volume] = no_provisioned_values(what, disk.volume)
+            problems[disk.volume] = findings.no_provisioned_values(what, disk.volume)
     found = tuple(disk for _, disk in disks)
     return Listing(found, tuple(problems.values()), frozenset(problems))
 
@@ -128,18 +118,18 @@ def _attached(what: str, slot: str | None, item: Any) -> list[_AttachedDisk]:
     Raise ExchangeError without its slot.
     """
     disk = http.convert(what, item, dict)
-    managed = part_of(what, disk, "managedDisk")
-    is_blob = "id" not in managed and "uri" in part_of(what, disk, "vhd")
-    if is_blob or part_of(what, disk, "diffDiskSettings").get("option") == _LOCAL:
+    managed = findings.part_of(what, disk, "managedDisk")
+    is_blob = "id" not in managed and "uri" in findings.part_of(what, disk, "vhd")
+    if is_blob or findings.part_of(what, disk, "diffDiskSettings").get("option") == _LOCAL:
         return []
     api_type = http.plain_text(managed.get("storageAccountType"), r"[\w]") or ""
     chosen = api_type in PROVISIONED
     described = CloudDisk(
-        slot or needed_text(what, str(disk.get("lun")), "[0-9]", "a disk has no LUN"),
+        slot or findings.needed_text(what, str(disk.get("lun")), "[0-9]", "a disk has no LUN"),
         api_type,
-        size_bytes=amount(disk.get("diskSizeGB"), GIB),
-        iops=amount(disk.get("opsPerSecondThrottle")) if chosen else None,
-        bytes_per_second=amount(disk.get("bytesPerSecondThrottle")) if chosen else None,
+        size_bytes=findings.amount(disk.get("diskSizeGB"), GIB),
+        iops=findings.amount(disk.get("opsPerSecondThrottle")) if chosen else None,
+        bytes_per_second=findings.amount(disk.get("bytesPerSecondThrottle")) if chosen else None,
         caching=CACHING.get(http.plain_text(disk.get("caching")) or ""),
     )
     return [(managed.get("id"), described)]
@@ -149,7 +139,7 @@ def _api(endpoint: str | None, machine: _Machine) -> http.Exchanges[Listing]:
     address, audience = _api_address(endpoint, machine.environment)
 
     def resources(token: str) -> http.Exchanges[Listing]:
-        return each_disk(machine.disks, partial(_resource, address, token))
+        return findings.each_disk(machine.disks, partial(_resource, address, token))
 
     return (yield from http.authorized(partial(_access_token, audience), resources))
 
@@ -196,17 +186,17 @@ def _resource(endpoint: str, token: str, attached: _AttachedDisk) -> http.Exchan
         what, (yield from http.get_by_token(what, url, token, denied)), _Resource
     )
     properties = resource.properties
-    api_type = needed_text(what, resource.sku.get("name"), r"[\w]", "it has no type")
+    api_type = findings.needed_text(what, resource.sku.get("name"), r"[\w]", "it has no type")
     iops = bytes_per_second = None
     if api_type in PROVISIONED:
-        iops = amount(properties.get("diskIOPSReadWrite"))
-        bytes_per_second = amount(properties.get("diskMBpsReadWrite"), MB)
+        iops = findings.amount(properties.get("diskIOPSReadWrite"))
+        bytes_per_second = findings.amount(properties.get("diskMBpsReadWrite"), MB)
         if iops is None or bytes_per_second is None:
             raise http.failure(what, "not_found", "it has no provisioned IOPS or bandwidth")
     return CloudDisk(
         disk.volume,
         api_type,
-        size_bytes=amount(properties.get("diskSizeGB"), GIB) or disk.size_bytes,
+        size_bytes=findings.amount(properties.get("diskSizeGB"), GIB) or disk.size_bytes,
         iops=iops,
         bytes_per_second=bytes_per_second,
         caching=disk.caching,
@@ -216,7 +206,7 @@ def _resource(endpoint: str, token: str, attached: _AttachedDisk) -> http.Exchan
 
 def _options(what: str, api_type: str, properties: dict[str, Any]) -> dict[str, str]:
     """Return the options of a disk that its type has, as the catalogue names them."""
-    is_faster = part_of(what, properties, "creationData").get("performancePlus") is True
+    is_faster = findings.part_of(what, properties, "creationData").get("performancePlus") is True
     values = {
         "tier": http.plain_text(properties.get("tier"), "[A-Z0-9]"),
         "performance_plus": "on" if is_faster else None,
@@ -246,7 +236,7 @@ def storages_of_azure(
     machine = http.decode(what, (yield from http.get_response(request)).body, dict)
     address, audience = _api_address(endpoint, machine.get("azEnvironment"))
     why = "it has no id of the subscription"
-    subscription = needed_text(what, machine.get("subscriptionId"), "[0-9a-f-]", why)
+    subscription = findings.needed_text(what, machine.get("subscriptionId"), "[0-9a-f-]", why)
     path = f"/subscriptions/{subscription}"
 
     def terms(token: str) -> http.Exchanges[Listing]:
@@ -305,7 +295,7 @@ def _share_terms(what: str, account: Any, found: Any) -> CloudDisk:
         raise http.failure(what, "not_found", "it has no SKU or no quota")
     row = _ROWS.get(sku.partition("_")[0], f"files-{sku}")
     is_v2 = row.endswith("-v2")
-    rate = amount(value_in(found, "provisionedBandwidthMibps"), MIB) if is_v2 else None
+    rate = findings.amount(value_in(found, "provisionedBandwidthMibps"), MIB) if is_v2 else None
     iops = http.whole_number(value_in(found, "provisionedIops")) if is_v2 else None
     options = {}
     is_paid = value_in(found, "fileSharePaidBursting", "paidBurstingEnabled") is True

@@ -14,20 +14,9 @@ from typing import Any
 
 from disksla.base.units import GIB, MIB
 from disksla.clouds import http_client as http
+from disksla.clouds.detection import findings
 from disksla.clouds.detection.file_storages import each_storage, value_in
-from disksla.clouds.detection.findings import (
-    CloudDisk,
-    Detected,
-    Listing,
-    Metadata,
-    amount,
-    detect,
-    each_disk,
-    needed_text,
-    no_provisioned_values,
-    problem,
-    text_in,
-)
+from disksla.clouds.detection.findings import CloudDisk, Detected, Listing, Metadata
 from disksla.kernel.nfs import FileStorage
 
 _BASE = f"http://{http.LINK_LOCAL}/computeMetadata/v1"
@@ -84,7 +73,9 @@ _NO_ACCOUNT = (
 
 def detect_google(endpoint: str | None) -> http.Exchanges[Detected]:
     """Return the disks of this instance; `endpoint` replaces the address of the API."""
-    return detect("gcp", "Compute Engine", _metadata(), partial(_api, endpoint or _ENDPOINT))
+    return findings.detect(
+        "gcp", "Compute Engine", _metadata(), partial(_api, endpoint or _ENDPOINT)
+    )
 
 
 def _metadata() -> http.Exchanges[Metadata[str]]:
@@ -103,23 +94,23 @@ def _metadata() -> http.Exchanges[Metadata[str]]:
         try:
             disks.append(_of_metadata(what, item))
         except http.ExchangeError as error:
-            odd.append(problem("metadata", error))
+            odd.append(findings.problem("metadata", error))
     incomplete = [disk.volume for disk in disks if has_provisioned_values(disk.api_type)]
-    problems = (*odd, *(no_provisioned_values(what, volume) for volume in incomplete))
+    problems = (*odd, *(findings.no_provisioned_values(what, volume) for volume in incomplete))
     listing = Listing(tuple(disks), problems, frozenset(incomplete))
     path = f"{zone}/instances/{name}"
     machine_type = http.plain_text(_last_part(instance.get("machineType")), _NAME)
     if machine_type is None:
         why = http.failure(what, "invalid", "the machine has no type")
-        return Metadata(path, None, listing, (problem("metadata", why),))
+        return Metadata(path, None, listing, (findings.problem("metadata", why),))
     return Metadata(path, machine_type, listing)
 
 
 def _of_metadata(what: str, item: Any) -> CloudDisk:
     """Return a disk of the metadata. Raise ExchangeError without its name or type."""
     found, why = http.convert(what, item, dict), "a disk has no name or no type"
-    volume = needed_text(what, found.get("deviceName"), _NAME, why)
-    return CloudDisk(volume, needed_text(what, found.get("type"), _NAME, why))
+    volume = findings.needed_text(what, found.get("deviceName"), _NAME, why)
+    return CloudDisk(volume, findings.needed_text(what, found.get("type"), _NAME, why))
 
 
 def has_provisioned_values(metadata_type: str) -> bool:
@@ -138,7 +129,7 @@ def _api(endpoint: str, instance: str) -> http.Exchanges[Listing]:
         attached = http.items_of(http.decode(what, response, dict).get("disks"))
         if not attached:
             raise http.failure(what, "invalid", "the instance has no disks")
-        return (yield from each_disk(attached, partial(_disk, endpoint, token)))
+        return (yield from findings.each_disk(attached, partial(_disk, endpoint, token)))
 
     return (yield from http.authorized(partial(access_token, _NO_ACCOUNT), disks))
 
@@ -146,9 +137,11 @@ def _api(endpoint: str, instance: str) -> http.Exchanges[Listing]:
 def _disk(endpoint: str, token: str, item: Any) -> http.Exchanges[CloudDisk]:
     what = "disks.get"
     attached, why = http.convert(what, item, dict), "a disk of the instance has no name"
-    volume = needed_text(what, attached.get("deviceName"), _NAME, why)
+    volume = findings.needed_text(what, attached.get("deviceName"), _NAME, why)
     if attached.get("type") == _LOCAL:
-        return CloudDisk(volume, _LOCAL, size_bytes=amount(attached.get("diskSizeGb"), GIB))
+        return CloudDisk(
+            volume, _LOCAL, size_bytes=findings.amount(attached.get("diskSizeGb"), GIB)
+        )
     path = re.search(
         f"(?:^|/)(projects/{_NAME}+/(?:zones|regions)/{_NAME}+/disks/{_NAME}+)$",
         http.plain_text(attached.get("source")) or "",
@@ -156,10 +149,12 @@ def _disk(endpoint: str, token: str, item: Any) -> http.Exchanges[CloudDisk]:
     if path is None:
         raise http.failure(what, "invalid", f"{volume} has no source")
     disk = http.decode(what, (yield from _get(endpoint, token, what, path[1])), dict)
-    api_type = needed_text(what, _last_part(disk.get("type")), _NAME, f"{volume} has no type")
+    api_type = findings.needed_text(
+        what, _last_part(disk.get("type")), _NAME, f"{volume} has no type"
+    )
     values = {
-        "iops": amount(disk.get("provisionedIops")),
-        "throughput": amount(disk.get("provisionedThroughput"), MIB),
+        "iops": findings.amount(disk.get("provisionedIops")),
+        "throughput": findings.amount(disk.get("provisionedThroughput"), MIB),
     }
     names = PROVISIONED.get(api_type, tuple(values) if "hyperdisk" in api_type else ())
     chosen = {name: values[name] for name in names}
@@ -168,7 +163,7 @@ def _disk(endpoint: str, token: str, item: Any) -> http.Exchanges[CloudDisk]:
     return CloudDisk(
         volume,
         api_type,
-        size_bytes=amount(disk.get("sizeGb"), GIB),
+        size_bytes=findings.amount(disk.get("sizeGb"), GIB),
         iops=chosen.get("iops"),
         bytes_per_second=chosen.get("throughput"),
     )
@@ -216,7 +211,7 @@ def storages_of_google(
         return Listing(())
     what = "request for the project of the instance"
     body = yield from get_metadata(what, "project/project-id")
-    project = text_in(what, body, "[a-z0-9.:-]", "it is not an id")
+    project = findings.text_in(what, body, "[a-z0-9.:-]", "it is not an id")
     url = f"{endpoints.get('file') or _FILE}/v1/projects/{project}/locations/-/instances"
 
     def terms(token: str) -> http.Exchanges[Listing]:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from disksla.clouds import http_client as http
+from disksla.clouds.detection import findings
 from disksla.clouds.detection.csi_parameters import (
     DEFAULTS,
     Parameters,
@@ -20,15 +21,7 @@ from disksla.clouds.detection.csi_parameters import (
     ordered_as,
     with_changes,
 )
-from disksla.clouds.detection.findings import (
-    KUBERNETES,
-    CloudDisk,
-    Detected,
-    Listing,
-    PersistentVolume,
-    part_of,
-    problem,
-)
+from disksla.clouds.detection.findings import CloudDisk, Detected, Listing
 
 T = TypeVar("T")
 
@@ -116,7 +109,9 @@ def detect_kubernetes(
     try:
         return (yield from _volumes(account, tuple(names), cinder))
     except http.ExchangeError as error:
-        return Detected(KUBERNETES, "Kubernetes", problems=(problem("metadata", error),))
+        return Detected(
+            findings.KUBERNETES, "Kubernetes", problems=(findings.problem("metadata", error),)
+        )
 
 
 def _volumes(account: Account, names: tuple[str, ...], cinder: str) -> http.Exchanges[Detected]:
@@ -125,7 +120,7 @@ def _volumes(account: Account, names: tuple[str, ...], cinder: str) -> http.Exch
         raise http.failure("request for PersistentVolumes", "too_large", why)
     classes: dict[tuple[str, str], _Class | None] = {}
     disks: list[CloudDisk] = []
-    volumes: list[PersistentVolume] = []
+    volumes: list[findings.PersistentVolume] = []
     errors: list[http.ExchangeError] = []
     for name in names:
         try:
@@ -146,21 +141,21 @@ def _volumes(account: Account, names: tuple[str, ...], cinder: str) -> http.Exch
     if errors and not volumes:
         raise errors[0]
     return Detected(
-        KUBERNETES,
+        findings.KUBERNETES,
         "Kubernetes",
         metadata=Listing(tuple(disks)),
-        problems=tuple(problem("metadata", error) for error in errors),
+        problems=tuple(findings.problem("metadata", error) for error in errors),
         volumes=tuple(volumes),
     )
 
 
-def _volume(name: str, spec: _Spec, csi: _Csi) -> PersistentVolume:
+def _volume(name: str, spec: _Spec, csi: _Csi) -> findings.PersistentVolume:
     driver, handle = _text(csi.driver), _text(csi.volume_handle)
     if driver is None or handle is None:
         why = "its driver or its volume handle is not text"
         raise http.failure(f"request for PersistentVolume {name}", "invalid", why)
     claim = spec.claim_ref or _Claim()
-    return PersistentVolume(
+    return findings.PersistentVolume(
         driver=driver,
         volume_handle=handle,
         persistent_volume=name,
@@ -278,9 +273,9 @@ def _may_be_expanded(volume: _PersistentVolume, ordered: _Class | None) -> bool:
     it writes the capacity only. Where the API does not say who wrote it, the class decides.
     """
     what = "request for PersistentVolumes"
-    fields = (part_of(what, each, "fieldsV1") for each in volume.metadata.managed_fields)
-    owned = [part_of(what, each, "f:spec") for each in fields]
-    writers = [spec for spec in owned if "f:storage" in part_of(what, spec, "f:capacity")]
+    fields = (findings.part_of(what, each, "fieldsV1") for each in volume.metadata.managed_fields)
+    owned = [findings.part_of(what, each, "f:spec") for each in fields]
+    writers = [spec for spec in owned if "f:storage" in findings.part_of(what, spec, "f:capacity")]
     if not writers:
         return ordered is not None and ordered.allow_volume_expansion
     return any("f:csi" not in spec for spec in writers)

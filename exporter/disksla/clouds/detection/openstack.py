@@ -13,17 +13,8 @@ import msgspec
 from disksla.base.errors import ExchangeReason
 from disksla.base.units import GIB
 from disksla.clouds import http_client as http
-from disksla.clouds.detection.findings import (
-    CloudDisk,
-    Detected,
-    Listing,
-    Metadata,
-    amount,
-    detect,
-    each_disk,
-    needed_text,
-    part_of,
-)
+from disksla.clouds.detection import findings
+from disksla.clouds.detection.findings import CloudDisk, Detected, Listing, Metadata
 
 SERVICES: Mapping[str, str] = {
     "openstack": "OpenStack",
@@ -90,7 +81,7 @@ def detect_openstack(
     if provider == "openstack" and credentials is not None:
         provider = _provider_of(credentials.auth_url)
     api = partial(_api, credentials, endpoint)
-    return detect(provider, SERVICES[provider], _metadata(), api)
+    return findings.detect(provider, SERVICES[provider], _metadata(), api)
 
 
 def _provider_of(auth_url: str) -> str:
@@ -103,7 +94,7 @@ def _metadata() -> http.Exchanges[Metadata[str]]:
     what = "request for the id of the server"
     response = yield from http.get_response(http.Request(what, "metadata", "GET", _SERVER))
     server_id = http.decode(what, response.body, dict).get("uuid")
-    return Metadata(needed_text(what, server_id, _UUID, "it is not a UUID"))
+    return Metadata(findings.needed_text(what, server_id, _UUID, "it is not a UUID"))
 
 
 def _api(
@@ -116,7 +107,11 @@ def _api(
         return http.pages(_VOLUMES, partial(_page, session), _MOST_PAGES)
 
     found = yield from http.authorized(partial(_session, credentials, endpoint), volumes)
-    return (yield from each_disk((item for item in found if _may_be_at(server_id, item)), _disk))
+    return (
+        yield from findings.each_disk(
+            (item for item in found if _may_be_at(server_id, item)), _disk
+        )
+    )
 
 
 def _may_be_at(server_id: str, item: Any) -> bool:
@@ -145,7 +140,9 @@ def _session(credentials: OpenstackCredentials, endpoint: str | None) -> http.Ex
     token = http.plain_token(response.headers.get("x-subject-token", ""))
     if token is None:
         raise http.failure(what, "invalid", "the answer has no token")
-    catalog = part_of(what, http.decode(what, response.body, dict), "token").get("catalog")
+    catalog = findings.part_of(what, http.decode(what, response.body, dict), "token").get(
+        "catalog"
+    )
     return _Session(token, endpoint or _block_storage(what, credentials, catalog))
 
 
@@ -221,16 +218,16 @@ def _page(session: _Session, mark: str) -> http.Exchanges[tuple[list[Any], str]]
         return page.volumes, ""
     last_id = http.convert(_VOLUMES, page.volumes[-1], dict).get("id")
     why = "the last volume of a page has no id"
-    return page.volumes, needed_text(_VOLUMES, last_id, _UUID, why)
+    return page.volumes, findings.needed_text(_VOLUMES, last_id, _UUID, why)
 
 
 def _disk(item: Any) -> http.Exchanges[CloudDisk]:
     yield from ()  # the listing has everything
     volume = http.convert(_VOLUMES, item, dict)
-    volume_id = needed_text(_VOLUMES, volume.get("id"), _UUID, "a volume has no id")
+    volume_id = findings.needed_text(_VOLUMES, volume.get("id"), _UUID, "a volume has no id")
     if not isinstance(volume.get("attachments"), list):
         raise http.failure(_VOLUMES, "invalid", f"volume {volume_id} has no attachments")
     api_type = http.plain_text(volume.get("volume_type"), ".")
     if api_type is None:
         raise http.failure(_VOLUMES, "not_found", f"volume {volume_id} has no type")
-    return CloudDisk(volume_id, api_type, size_bytes=amount(volume.get("size"), GIB))
+    return CloudDisk(volume_id, api_type, size_bytes=findings.amount(volume.get("size"), GIB))

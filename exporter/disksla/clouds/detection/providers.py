@@ -4,18 +4,12 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from disksla.clouds.detection import findings
 from disksla.clouds.detection.aws import detect_aws
 from disksla.clouds.detection.aws_storages import storages_of_aws
 from disksla.clouds.detection.azure import detect_azure, storages_of_azure
 from disksla.clouds.detection.file_storages import with_file_storages
-from disksla.clouds.detection.findings import (
-    Detected,
-    Listing,
-    Metadata,
-    detect,
-    needed_text,
-    text_in,
-)
+from disksla.clouds.detection.findings import Detected, Listing, Metadata
 from disksla.clouds.detection.google import detect_google, storages_of_google
 from disksla.clouds.detection.openstack import SERVICES, OpenstackCredentials, detect_openstack
 from disksla.clouds.detection.yandex import detect_yandex, storages_of_yandex
@@ -30,24 +24,24 @@ _OTHER_CLOUD = "the answer is not that of this provider"
 
 def detect_alibaba() -> Exchanges[Detected]:
     """Return the machine type of an instance of Alibaba Cloud."""
-    return detect("alibaba", "Alibaba Cloud", _alibaba())
+    return findings.detect("alibaba", "Alibaba Cloud", _alibaba())
 
 
 def detect_oracle() -> Exchanges[Detected]:
     """Return the shape of an instance of Oracle Cloud."""
-    return detect("oracle", "Oracle Cloud", _oracle())
+    return findings.detect("oracle", "Oracle Cloud", _oracle())
 
 
 def _alibaba() -> Exchanges[Metadata[None]]:
     what = "request for a metadata token"
     headers = {"x-aliyun-ecs-metadata-token-ttl-seconds": "60"}
     request = Request(what, "metadata", "PUT", f"{_ALIBABA}/api/token", headers)
-    token = text_in(what, (yield from get_response(request)).body, "[!-~]", _OTHER_CLOUD)
+    token = findings.text_in(what, (yield from get_response(request)).body, "[!-~]", _OTHER_CLOUD)
     what = "request for the machine type"
     headers = {"x-aliyun-ecs-metadata-token": token}
     url = f"{_ALIBABA}/meta-data/instance/instance-type"
     response = yield from get_response(Request(what, "metadata", "GET", url, headers))
-    return Metadata(None, text_in(what, response.body, _NAME, _OTHER_CLOUD))
+    return Metadata(None, findings.text_in(what, response.body, _NAME, _OTHER_CLOUD))
 
 
 def _oracle() -> Exchanges[Metadata[None]]:
@@ -55,7 +49,7 @@ def _oracle() -> Exchanges[Metadata[None]]:
     headers = {"authorization": "Bearer Oracle"}
     response = yield from get_response(Request(what, "metadata", "GET", _ORACLE, headers))
     shape = decode(what, response.body, dict).get("shape")
-    return Metadata(None, needed_text(what, shape, _NAME, _OTHER_CLOUD))
+    return Metadata(None, findings.needed_text(what, shape, _NAME, _OTHER_CLOUD))
 
 
 WITH_CREDENTIALS_FILE = tuple(SERVICES)

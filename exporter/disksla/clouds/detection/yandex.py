@@ -11,18 +11,9 @@ from functools import partial
 from typing import Any
 
 from disksla.clouds import http_client as http
+from disksla.clouds.detection import findings
 from disksla.clouds.detection.file_storages import each_storage, value_in
-from disksla.clouds.detection.findings import (
-    CloudDisk,
-    Detected,
-    Listing,
-    Metadata,
-    amount,
-    detect,
-    each_disk,
-    needed_text,
-    text_in,
-)
+from disksla.clouds.detection.findings import CloudDisk, Detected, Listing, Metadata
 from disksla.clouds.detection.google import access_token, get_metadata
 from disksla.kernel.nfs import FileStorage
 
@@ -36,14 +27,16 @@ _NO_ACCOUNT = (
 def detect_yandex(endpoint: str | None) -> http.Exchanges[Detected]:
     """Return the disks of this instance; `endpoint` replaces the address of the API."""
     service = "Yandex Compute Cloud"
-    return detect("yandex", service, _id_of_instance(), partial(_api, endpoint or _ENDPOINT))
+    return findings.detect(
+        "yandex", service, _id_of_instance(), partial(_api, endpoint or _ENDPOINT)
+    )
 
 
 def _id_of_instance() -> http.Exchanges[Metadata[str]]:
     """Return the id of this instance."""
     what = "request for the id of the instance"
     body = yield from get_metadata(what, "instance/id")
-    return Metadata(text_in(what, body, _NAME, "it is not an id"))
+    return Metadata(findings.text_in(what, body, _NAME, "it is not an id"))
 
 
 def _api(endpoint: str, instance_id: str) -> http.Exchanges[Listing]:
@@ -52,7 +45,7 @@ def _api(endpoint: str, instance_id: str) -> http.Exchanges[Listing]:
         body = yield from _get_of_api(endpoint, token, what, f"instances/{instance_id}")
         instance = http.decode(what, body, dict)
         attached = (instance.get("bootDisk"), *http.items_of(instance.get("secondaryDisks")))
-        return (yield from each_disk(attached, partial(_disk, endpoint, token)))
+        return (yield from findings.each_disk(attached, partial(_disk, endpoint, token)))
 
     return (yield from http.authorized(partial(access_token, _NO_ACCOUNT), disks))
 
@@ -60,13 +53,13 @@ def _api(endpoint: str, instance_id: str) -> http.Exchanges[Listing]:
 def _disk(endpoint: str, token: str, item: Any) -> http.Exchanges[CloudDisk]:
     what, why = "request for the disks of the instance", "a disk of the instance has no id"
     attached = http.convert(what, item, dict)
-    disk_id = needed_text(what, attached.get("diskId"), _NAME, why)
+    disk_id = findings.needed_text(what, attached.get("diskId"), _NAME, why)
     what = f"request for disk {disk_id}"
     body = yield from _get_of_api(endpoint, token, what, f"disks/{disk_id}")
     found = http.decode(what, body, dict)
-    api_type = needed_text(what, found.get("typeId"), _NAME, "it has no type")
+    api_type = findings.needed_text(what, found.get("typeId"), _NAME, "it has no type")
     volume = http.plain_text(attached.get("deviceName"), _NAME) or disk_id
-    return CloudDisk(volume, api_type, size_bytes=amount(found.get("size")))
+    return CloudDisk(volume, api_type, size_bytes=findings.amount(found.get("size")))
 
 
 def _get_of_api(endpoint: str, token: str, what: str, path: str) -> http.Exchanges[bytes]:
@@ -104,9 +97,9 @@ def _file_storage(
 ) -> http.Exchanges[CloudDisk]:
     what = f"request for file storage {storage.id}"
     tag = ids.get(storage.id or "", storage.id)
-    storage_id = needed_text(what, tag, "[A-Za-z0-9._-]", "its tag is no id")
+    storage_id = findings.needed_text(what, tag, "[A-Za-z0-9._-]", "its tag is no id")
     body = yield from _get_of_api(address, token, what, f"filesystems/{storage_id}")
     found = http.decode(what, body, dict)
-    kind = needed_text(what, found.get("typeId"), "[a-z0-9-]", "it has no type")
+    kind = findings.needed_text(what, found.get("typeId"), "[a-z0-9-]", "it has no type")
     row = kind.replace("network-", "filestore-")
     return CloudDisk("", row, size_bytes=http.whole_number(found.get("size")))

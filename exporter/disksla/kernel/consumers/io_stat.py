@@ -14,6 +14,7 @@ from disksla.base.counts import Counts
 from disksla.base.operating_system import SourceHealth
 from disksla.base.operating_system.log import fields, traceback_of
 from disksla.base.operating_system.machine import Roots
+from disksla.kernel.consumers import sharing
 from disksla.kernel.consumers.consumption import (
     KERNEL,
     ConsumerReading,
@@ -24,17 +25,6 @@ from disksla.kernel.consumers.consumption import (
 )
 from disksla.kernel.consumers.group_tree import Group, GroupTree
 from disksla.kernel.consumers.groups import Groups, Hierarchy, find_hierarchy
-from disksla.kernel.consumers.sharing import (
-    Counted,
-    Growth,
-    Limited,
-    OwnLimits,
-    Roles,
-    consumptions,
-    counts_requests,
-    growth_at,
-    with_debt,
-)
 
 _MAX_BYTES = 65536
 _ENDED = {errno.ENOENT, errno.ENODEV}
@@ -117,7 +107,7 @@ class _Reading(NamedTuple):
     """One reading of all groups."""
 
     at_s: float
-    counted: Counted
+    counted: sharing.Counted
     disks: Mapping[str, WatchedDisk]
     """The busy disks, by name."""
 
@@ -144,15 +134,15 @@ class IoStatReader:
         self._now = now
         self._files = IoStatFiles()
         self._hierarchy: Hierarchy | None = None
-        self._roles = Roles(0, (), {})
-        self._limited: dict[int, Limited] = {}
-        self._own_limits = OwnLimits()
+        self._roles = sharing.Roles(0, (), {})
+        self._limited: dict[int, sharing.Limited] = {}
+        self._own_limits = sharing.OwnLimits()
         self._with_io: dict[str, tuple[WatchedDisk, float]] = {}
         """Each disk that had I/O lately, and when it had it last."""
         self._busy_s: dict[str, float] = {}
         """When each disk was busy last."""
         self._before: _Reading | None = None
-        self._debts: dict[str, Growth] = {}
+        self._debts: dict[str, sharing.Growth] = {}
         self._root: Path | None = None
         self._to_open: dict[int, Group] = {}
         self._scanned_s = -_SCAN_IDLE_S
@@ -252,16 +242,16 @@ class IoStatReader:
         return [disk for disk, _ in self._with_io.values()]
 
     def _shares(
-        self, device: str, before: _Reading, after: _Reading, roles: Roles
+        self, device: str, before: _Reading, after: _Reading, roles: sharing.Roles
     ) -> list[Consumption]:
         """Return what consumers used of a disk between two readings."""
         disk = after.disks[device]
-        growth = growth_at(before.counted, after.counted, roles, disk.number)
-        with_requests = counts_requests(disk, before.disks[device], growth)
-        growth, self._debts[device] = with_debt(growth, self._debts.get(device))
+        growth = sharing.growth_at(before.counted, after.counted, roles, disk.number)
+        with_requests = sharing.counts_requests(disk, before.disks[device], growth)
+        growth, self._debts[device] = sharing.with_debt(growth, self._debts.get(device))
         if growth.unattributed.bytes > _MOST_UNATTRIBUTED * growth.of_groups.bytes:
             self.scan_soon()
-        return consumptions(device, growth, with_requests=with_requests)
+        return sharing.consumptions(device, growth, with_requests=with_requests)
 
     def _scan(self, now_s: float, *, is_busy: bool) -> None:
         """Find the groups, unless they were found lately. Raise OSError."""
@@ -298,7 +288,7 @@ class IoStatReader:
             for leaf in leaves
             if leaf.id not in known.groups and known.with_io(leaf.parent)
         )
-        self._roles = Roles(
+        self._roles = sharing.Roles(
             root=tree.root.id,
             tops=tuple(group.id for group in tree.tops),
             leaves={leaf.id: self._name(leaf) for leaf in leaves},
@@ -316,7 +306,7 @@ class IoStatReader:
     def _name(self, group: Group) -> str:
         return self.groups.name_of(group.id) or group.path
 
-    def _with_limits(self, root: Path, groups: Iterable[Group]) -> dict[int, Limited]:
+    def _with_limits(self, root: Path, groups: Iterable[Group]) -> dict[int, sharing.Limited]:
         """Return those of the groups that have limits of their own."""
         limited = {}
         for group in groups:
@@ -326,7 +316,7 @@ class IoStatReader:
             except (OSError, ValueError):
                 continue  # it has ended, or has no such file
             if limits:
-                limited[group.id] = Limited(self._name(group), limits)
+                limited[group.id] = sharing.Limited(self._name(group), limits)
         return limited
 
     def close(self) -> None:

@@ -11,26 +11,12 @@ from disksla.base.units import (
     format_listed_bandwidth,
     format_size,
 )
+from disksla.promise.catalogue import rules
 from disksla.promise.catalogue.cost_model import Metered
 from disksla.promise.catalogue.derive import Shown, bases, bounds_text, derive_limits
 from disksla.promise.catalogue.limits import Limiter, LimiterTerms
 from disksla.promise.catalogue.machine import GroupRule, PerVcpu
 from disksla.promise.catalogue.options import with_options
-from disksla.promise.catalogue.rules import (
-    AllocationUnits,
-    BySize,
-    Clamp,
-    FromBandwidth,
-    FromIops,
-    Greatest,
-    Least,
-    Multiple,
-    Provisioned,
-    RuleInput,
-    Sum,
-    Tiers,
-    allocation_units,
-)
 from disksla.promise.catalogue.terms import ClientLimits, Provision, Terms
 
 BUDGETS = {
@@ -127,13 +113,13 @@ def derivation(
 
 
 @singledispatch
-def _steps(rule: object, _basis: RuleInput, _shown: Shown) -> str:
+def _steps(rule: object, _basis: rules.RuleInput, _shown: Shown) -> str:
     """Return the arithmetic of a rule."""
     raise NotImplementedError(rule)
 
 
 @_steps.register
-def _(rule: Clamp, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: rules.Clamp, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     if not rule.slope:
         return f"{shown(rule.rate(basis))} at any size"
     size = f"{basis.size_bytes / GIB:g} GiB"
@@ -147,28 +133,30 @@ def _(rule: Clamp, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-
 
 
 @_steps.register
-def _(rule: AllocationUnits, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    units = allocation_units(basis.size_bytes, rule.unit_bytes)
+def _(rule: rules.AllocationUnits, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+    units = rules.allocation_units(basis.size_bytes, rule.unit_bytes)
     division = f"{format_size(basis.size_bytes)} / {format_size(rule.unit_bytes)}"
     product = f"{shown(rule.per_unit)} = {shown(units * rule.per_unit)}"
     return f"ceil({division}) = {units}, x {product}" + _at_most(rule.maximum, shown)
 
 
 @_steps.register
-def _(rule: Tiers, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: rules.Tiers, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     step = rule.step(basis.size_bytes)
     return f"{shown(step.rate)} up to {format_size(step.up_to_bytes)}"
 
 
 @_steps.register
-def _(rule: BySize, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: rules.BySize, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     step = rule.step(basis.size_bytes)
-    text = _steps(step.rate, basis, shown) if isinstance(step.rate, Clamp) else shown(step.rate)
+    text = (
+        _steps(step.rate, basis, shown) if isinstance(step.rate, rules.Clamp) else shown(step.rate)
+    )
     return f"{text} from {format_size(step.from_bytes)}"
 
 
 @_steps.register
-def _(rule: FromIops, basis: RuleInput, shown: Shown) -> str:
+def _(rule: rules.FromIops, basis: rules.RuleInput, shown: Shown) -> str:
     iops = basis.of_other(of_provisioned=rule.of_provisioned)
     what = "bought IOPS" if rule.of_provisioned else "IOPS"
     product = shown(iops * rule.bytes_per_io)
@@ -177,7 +165,7 @@ def _(rule: FromIops, basis: RuleInput, shown: Shown) -> str:
 
 
 @_steps.register
-def _(rule: FromBandwidth, basis: RuleInput, shown: Shown) -> str:
+def _(rule: rules.FromBandwidth, basis: rules.RuleInput, shown: Shown) -> str:
     bandwidth = basis.of_other(of_provisioned=rule.of_provisioned)
     what = " bought" if rule.of_provisioned else ""
     division = f"{format_listed_bandwidth(bandwidth)}{what} / {format_size(rule.bytes_per_io)}"
@@ -185,29 +173,29 @@ def _(rule: FromBandwidth, basis: RuleInput, shown: Shown) -> str:
 
 
 @_steps.register
-def _(rule: Provisioned, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: rules.Provisioned, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     chosen = "provisioned" if basis.provisioned is not None else "default"
     return f"{chosen}, {bounds_text(shown, rule.bounds(basis))}"
 
 
 @_steps.register
-def _(rule: Greatest, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: rules.Greatest, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     return "the greatest of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
 
 
 @_steps.register
-def _(rule: Least, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: rules.Least, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     return "the least of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
 
 
 @_steps.register
-def _(rule: Multiple, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: rules.Multiple, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     steps = _steps(rule.of, basis, shown)
     return _bounded(steps if rule.factor == 1 else f"{rule.factor:g} x ({steps})", rule, shown)
 
 
 @_steps.register
-def _(rule: Sum, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: rules.Sum, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     return " plus ".join(f"({_steps(each, basis, shown)})" for each in rule.of)
 
 
@@ -219,7 +207,9 @@ def unit_text(unit_bytes: int) -> str:
     return format_size(unit_bytes)
 
 
-def _bounded(line: str, rule: Clamp[float] | FromIops | Multiple[float], shown: Shown) -> str:
+def _bounded(
+    line: str, rule: rules.Clamp[float] | rules.FromIops | rules.Multiple[float], shown: Shown
+) -> str:
     least = "" if rule.minimum is None else f", at least {shown(rule.minimum)}"
     return line + least + _at_most(rule.maximum, shown)
 

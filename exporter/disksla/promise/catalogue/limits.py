@@ -8,36 +8,15 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from disksla.base.schema import (
-    Bytes,
-    Date,
-    LongText,
-    Seconds,
-    Text,
-    number,
-    pattern,
-    percentage,
-    whole_number,
-)
+from disksla.base import schema
 from disksla.base.units import KIB, format_duration
-from disksla.promise.catalogue.cost_model import (
-    Additive,
-    Charge,
-    Chunks,
-    CostModel,
-    Metered,
-    PerRequest,
-    Rates,
-    chunked,
-    enforced_charges,
-    metered,
-    published_charges,
-    separate_charges,
-    shared_charges,
-)
+from disksla.promise.catalogue import cost_model
+from disksla.promise.catalogue.cost_model import Rates, enforced_charges, metered
 from disksla.promise.disk_entry import Caching
 
-Address = Annotated[str, pattern("an address such as https://example.com/page", r"https?://\S+")]
+Address = Annotated[
+    str, schema.pattern("an address such as https://example.com/page", r"https?://\S+")
+]
 LimiterKind = Literal["even", "windows"]
 
 USUAL_EXCESS_RATIO = 0.025
@@ -62,8 +41,8 @@ class Limiter(msgspec.Struct, frozen=True):
 class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a behaviour was measured or is stated."""
 
-    title: Text
-    date: Date
+    title: schema.Text
+    date: schema.Date
     """Of the measurement, or the day of reading where the source has none."""
     url: Address | None = None
 
@@ -72,12 +51,12 @@ class LimiterTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """What is known of the limiter of a type; what is absent is not known."""
 
     kind: LimiterKind | None = None
-    window_s: Seconds | None = msgspec.field(default=None, name="window")
-    bucket_s: Seconds | None = msgspec.field(default=None, name="bucket")
-    excess_ratio: Annotated[float, percentage(0, 10)] | None = msgspec.field(
+    window_s: schema.Seconds | None = msgspec.field(default=None, name="window")
+    bucket_s: schema.Seconds | None = msgspec.field(default=None, name="bucket")
+    excess_ratio: Annotated[float, schema.percentage(0, 10)] | None = msgspec.field(
         default=None, name="excess"
     )
-    about: LongText | None = None
+    about: schema.LongText | None = None
     """What was measured, and what is not known. Required for the rows of the package."""
     sources: tuple[Measured, ...] = ()
     """Required for the rows of the package."""
@@ -99,7 +78,7 @@ LatencyKind = Literal["guaranteed", "indicative"]
 Resource = Literal["iops", "bytes", "service_seconds"]
 DrainKind = Literal["use", "excess", "constant"]
 BurstLength = Literal["credits", "unlimited", "unknown"]
-Share = Annotated[float, number(1e-9, 1, "a share above 0, up to 1, such as 0.75")]
+Share = Annotated[float, schema.number(1e-9, 1, "a share above 0, up to 1, such as 0.75")]
 
 
 class Budgets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -148,7 +127,7 @@ class Bucket(msgspec.Struct, frozen=True):
     """A request is one I/O per chunk; None if it is one I/O of any size."""
     least_request_bytes: int | None = None
     """Bytes that a request uses at least, unless it continues the one before; None for none."""
-    metered: Metered | None = None
+    metered: cost_model.Metered | None = None
     """How the bytes of requests are metered; None if each byte counts."""
 
     @property
@@ -180,15 +159,15 @@ class Burst(msgspec.Struct, frozen=True):
 class PromisedShare(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The share of the IOPS limit that is promised for requests of one size."""
 
-    request_bytes: Bytes
+    request_bytes: schema.Bytes
     share: Share
 
 
 class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The requests for which a promise holds."""
 
-    request_bytes: Bytes
-    queue_depth: Annotated[int, whole_number(1, 10**6)] | None = None
+    request_bytes: schema.Bytes
+    queue_depth: Annotated[int, schema.whole_number(1, 10**6)] | None = None
     """Requests in flight; None where the provider does not state it."""
 
 
@@ -201,8 +180,8 @@ class OneUnit(msgspec.Struct, frozen=True):
 
     size_bytes: int
     rates: Rates
-    promise_charges: tuple[Charge, ...]
-    enforced_charges: tuple[Charge, ...]
+    promise_charges: tuple[cost_model.Charge, ...]
+    enforced_charges: tuple[cost_model.Charge, ...]
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -218,17 +197,17 @@ class Limits(msgspec.Struct, frozen=True):
     """Share of the time for which the latency is stated."""
     promised_time_share: float | None = None
     """Share of the time for which the rates are promised; None where the provider states none."""
-    promise_charges: tuple[Charge, ...] = ()
+    promise_charges: tuple[cost_model.Charge, ...] = ()
     """Charges of the promise: load 1.0 is exactly the promise."""
-    enforced_charges: tuple[Charge, ...] = ()
+    enforced_charges: tuple[cost_model.Charge, ...] = ()
     """Charges at which the limiter throttles; they differ where only a range is known."""
-    throttled_charges: tuple[Charge, ...] = ()
+    throttled_charges: tuple[cost_model.Charge, ...] = ()
     """The enforced charges of a disk that is throttled at its baseline. With drain `excess` such a
     disk uses refilled credits at once, so that its rate is above the baseline by the fill rate."""
     burst: Burst | None = None
-    burst_charges: tuple[Charge, ...] = ()
+    burst_charges: tuple[cost_model.Charge, ...] = ()
     """Charges while credits last; empty without burst."""
-    burst_throttled_charges: tuple[Charge, ...] = ()
+    burst_throttled_charges: tuple[cost_model.Charge, ...] = ()
     """Charges at which the limiter throttles a burst; they differ where only a range is known."""
     promised_shares: tuple[PromisedShare, ...] = ()
     """By ascending request size; empty where the full IOPS are promised for every size."""
@@ -266,7 +245,7 @@ def build_limits(
     latency_s: float | None = None,
     latency_kind: LatencyKind | None = None,
     burst: Burst | None = None,
-    cost: CostModel = PerRequest(),  # noqa: B008 -- frozen
+    cost: cost_model.CostModel = cost_model.PerRequest(),  # noqa: B008 -- frozen
 ) -> Limits:
     """Return the limits of these rates under a budget, with their charges.
 
@@ -305,26 +284,28 @@ def promised_share(shares: tuple[PromisedShare, ...], request_bytes: int) -> flo
 
 
 def _charges(
-    rates: Rates, budgets: Budgets, cost: CostModel
-) -> tuple[tuple[Charge, ...], tuple[Charge, ...]]:
+    rates: Rates, budgets: Budgets, cost: cost_model.CostModel
+) -> tuple[tuple[cost_model.Charge, ...], tuple[cost_model.Charge, ...]]:
     """Return the charges that are published, and those that are enforced."""
-    if isinstance(cost, Additive):
-        return published_charges(rates), enforced_charges(rates, cost)
-    separate, shared = separate_charges(rates), shared_charges(rates)
+    if isinstance(cost, cost_model.Additive):
+        return cost_model.published_charges(rates), enforced_charges(rates, cost)
+    separate, shared = cost_model.separate_charges(rates), cost_model.shared_charges(rates)
     charges = tuple(
         charge
         for limit, kind in (("iops", budgets.iops), ("bandwidth", budgets.bandwidth))
         for charge in (separate if kind == "separate" else shared)
         if charge.limit == limit
     )
-    if isinstance(cost, Metered):
+    if isinstance(cost, cost_model.Metered):
         charges = metered(charges, cost)
-    elif isinstance(cost, Chunks):
-        charges = chunked(charges, cost.chunk_bytes)
+    elif isinstance(cost, cost_model.Chunks):
+        charges = cost_model.chunked(charges, cost.chunk_bytes)
     return charges, charges
 
 
-def _with_refill(charges: tuple[Charge, ...], burst: Burst | None) -> tuple[Charge, ...]:
+def _with_refill(
+    charges: tuple[cost_model.Charge, ...], burst: Burst | None
+) -> tuple[cost_model.Charge, ...]:
     """Return the charges of a disk that uses refilled credits at once (drain `excess`)."""
     buckets = burst.buckets if burst is not None else ()
     factor = 1 + max(
@@ -332,7 +313,7 @@ def _with_refill(charges: tuple[Charge, ...], burst: Burst | None) -> tuple[Char
         default=0.0,
     )
     return tuple(
-        Charge(limit, *(cost_s / factor for cost_s in costs_s))
+        cost_model.Charge(limit, *(cost_s / factor for cost_s in costs_s))
         for limit, *costs_s in map(msgspec.structs.astuple, charges)
     )
 

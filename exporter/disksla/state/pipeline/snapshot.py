@@ -34,16 +34,9 @@ from disksla.state.pipeline.totals import (
     traffic_of,
 )
 from disksla.state.provider_count import ProviderState
+from disksla.verdict import throttling
 from disksla.verdict.credits import CreditLevel
 from disksla.verdict.interval import Interval, load_of
-from disksla.verdict.throttling import (
-    MACHINE_LIMITS,
-    Ceiling,
-    LimitKind,
-    Throttle,
-    Verdict,
-    WindowVerdict,
-)
 
 
 class _Judged:
@@ -95,10 +88,12 @@ class GroupSnapshot(_Judged):
         self.shared, self.devices, self._group = group.shared, group.devices, group
 
     @cached_property
-    def throttled_s(self) -> Mapping[LimitKind, float]:
+    def throttled_s(self) -> Mapping[throttling.LimitKind, float]:
         """Seconds in which requests of the group waited for its limit, by limit."""
         by_limit = self._group.throttled_s
-        return {limit: by_limit.get(shown, 0.0) for limit, shown in MACHINE_LIMITS.items()}
+        return {
+            limit: by_limit.get(shown, 0.0) for limit, shown in throttling.MACHINE_LIMITS.items()
+        }
 
 
 class DiskSnapshot(_Judged):
@@ -138,20 +133,20 @@ class DiskSnapshot(_Judged):
         return traffic_of(self._last_second)
 
     @cached_property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> throttling.Verdict | None:
         """Verdict on the last window; None after a gap."""
         return None if self._window is None else self._window.verdict
 
     @cached_property
-    def throttle(self) -> Throttle | None:
+    def throttle(self) -> throttling.Throttle | None:
         """Where it is throttled, if it is."""
         return None if self._window is None else self._window.throttle
 
     @cached_property
-    def _window(self) -> WindowVerdict | None:
+    def _window(self) -> throttling.WindowVerdict | None:
         """The last second that is decided; idle if the disk was since. None after a gap."""
         is_idle = self._disk_state.is_listed and self.disk.name not in self._state.active
-        return WindowVerdict("idle") if is_idle else self._disk_state.window_verdict
+        return throttling.WindowVerdict("idle") if is_idle else self._disk_state.window_verdict
 
     @cached_property
     def verdict_totals(self) -> VerdictTotals:
@@ -174,7 +169,7 @@ class DiskSnapshot(_Judged):
         return self.slow.usual_latencies_s(self._state.now_s)
 
     @cached_property
-    def ceiling(self) -> Ceiling | None:
+    def ceiling(self) -> throttling.Ceiling | None:
         """Rate at which the disk was last throttled."""
         return self._disk_state.detector.ceiling
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from disksla.base.counts import Counts
 from disksla.kernel.consumers.consumption import NOTHING, Consumption, WatchedDisk
-from disksla.kernel.consumers.group_tree import Group, GroupTree
+from disksla.kernel.consumers.groups import Group, GroupTree
 from disksla.kernel.consumers.sharing import (
     MOST_NAMED,
     Growth,

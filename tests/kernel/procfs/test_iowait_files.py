@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from disksla.kernel.procfs.files import HostWaitFiles
 from disksla.kernel.procfs.iowait import HostWait
-from disksla.kernel.procfs.iowait_files import HostWaitFiles
 
 CPU = "cpu  100 0 50 1000 250 0 0 0 0 0\ncpu0 100 0 50 1000 250 0 0 0 0 0\n"
 PRESSURE = "some avg10=0 avg60=0 avg300=0 total=2500000\nfull avg10=0 avg60=0 avg300=0 total=7\n"

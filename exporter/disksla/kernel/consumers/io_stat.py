@@ -23,8 +23,7 @@ from disksla.kernel.consumers.consumption import (
     parse_io_max,
     parse_io_stat,
 )
-from disksla.kernel.consumers.group_tree import Group, GroupTree
-from disksla.kernel.consumers.groups import Groups, Hierarchy, find_hierarchy
+from disksla.kernel.consumers.groups import Group, Groups, GroupTree, Hierarchy, find_hierarchy
 
 _MAX_BYTES = 65536
 _ENDED = {errno.ENOENT, errno.ENODEV}

@@ -31,12 +31,10 @@ from disksla.kernel.performance_events.data_writes import Counts, DataWriteCount
 from disksla.kernel.performance_events.opened import open_events
 from disksla.kernel.performance_events.opening import EventFiles
 from disksla.kernel.performance_events.source import EventSource
-from disksla.kernel.procfs.files import DiskstatsFile, InflightFiles, StatFiles
-from disksla.kernel.procfs.iowait_files import HostWaitFiles
+from disksla.kernel.procfs.files import DiskstatsFile, HostWaitFiles, InflightFiles, StatFiles
 from disksla.promise.configuration import Configuration, Matched, changes, match_disks
 from disksla.state.pipeline.advance import advance_in_parts, configure
 from disksla.state.pipeline.changed_lines import DiskstatsLines
-from disksla.state.pipeline.deadlines import close_deadlines, next_deadline
 from disksla.state.pipeline.probe_results import ProbeResult
 from disksla.state.pipeline.state import (
     State,
@@ -46,7 +44,7 @@ from disksla.state.pipeline.state import (
     to_look_at,
     to_watch,
 )
-from disksla.state.pipeline.tick import Tick
+from disksla.state.pipeline.tick import Tick, close_deadlines, next_deadline
 from disksla.verdict.interval import Clocks
 
 LONGEST_SLEEP_S = 0.25

@@ -5,7 +5,7 @@ machine, from the future, or inconsistent: unknown credits are better than wrong
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from disksla.base.errors import DECODE_ERRORS, DiskslaError
 from disksla.promise.catalogue import Bucket, Resource
 from disksla.promise.configuration import ProbeKind
-from disksla.verdict.credits import Credits, advance_unobserved, from_bounds
+from disksla.verdict.credits import CreditAccount, Credits, advance_unobserved, from_bounds
 from disksla.verdict.interval import Clocks
 from disksla.verdict.throttling import LimitKind
 
@@ -121,8 +121,10 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _decode_state = msgspec.json.Decoder(SavedState).decode
 
 
-def save_credits(credits_by_bucket: Mapping[Bucket, Credits]) -> dict[Resource, SavedCredits]:
-    """Return the records of the credits of a disk."""
+def save_credits(
+    account: CreditAccount | None, buckets: Sequence[Bucket]
+) -> dict[Resource, SavedCredits]:
+    """Return the records of credits; empty without a burst."""
     return {
         bucket.resource: SavedCredits(
             bucket.capacity,
@@ -131,7 +133,7 @@ def save_credits(credits_by_bucket: Mapping[Bucket, Credits]) -> dict[Resource, 
             credit.estimate_credits,
             credit.request_credits,
         )
-        for bucket, credit in credits_by_bucket.items()
+        for bucket, credit in zip(buckets, account.bucket_credits if account else (), strict=False)
     }
 
 
@@ -178,20 +180,14 @@ def seconds_since_saved(state: SavedState, boot: str, now: Clocks) -> tuple[floa
 
 
 def resume(
-    saved: SavedCredits, bucket: Bucket, elapsed_s: tuple[float, float], inflight: int = 0
+    saved: SavedCredits | None, bucket: Bucket, elapsed_s: tuple[float, float]
 ) -> Credits | None:
     """Return credits after a time in which any amount of I/O may have been done.
 
-    `elapsed_s` is the shortest and the longest that this time can have been. None if the saved
-    bucket had another capacity.
+    `elapsed_s` is the shortest and the longest that this time can have been. None if nothing was
+    saved, or the saved bucket had another capacity.
     """
-    if saved.capacity_credits != bucket.capacity:
+    if saved is None or saved.capacity_credits != bucket.capacity:
         return None
-    credit = from_bounds(
-        bucket,
-        saved.lower_credits,
-        saved.upper_credits,
-        saved.estimate_credits,
-        saved.request_credits,
-    )
-    return advance_unobserved(credit, bucket, *elapsed_s, use=None, inflight=inflight)
+    _, *levels = msgspec.structs.astuple(saved)
+    return advance_unobserved(from_bounds(bucket, *levels), bucket, *elapsed_s, use=None)

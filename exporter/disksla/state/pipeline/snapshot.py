@@ -13,9 +13,8 @@ import msgspec
 
 from disksla.base.histogram import Histogram
 from disksla.base.operating_system import SourceHealth
-from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals
-from disksla.kernel.nfs import MountReading
-from disksla.kernel.procfs import Counters, HostWait
+from disksla.kernel.consumers import NO_CONSUMERS
+from disksla.kernel.procfs import HostWait
 from disksla.promise.array_promise import Array, ArrayPromise, Bound, arrays_of, promise_of
 from disksla.promise.catalogue import Limits, TermsSource
 from disksla.promise.configuration import PROBE_KINDS, ProbeKind, UnusedEntry, machine_type_of
@@ -33,7 +32,6 @@ from disksla.state.pipeline.totals import (
     total_recent,
     traffic_of,
 )
-from disksla.state.provider_count import ProviderState
 from disksla.verdict import throttling
 from disksla.verdict.credits import CreditLevel
 from disksla.verdict.interval import Interval, load_of
@@ -106,16 +104,25 @@ class DiskSnapshot(_Judged):
         super().__init__(
             disk_state, disk_state.assignment.limits, state, is_mount=self.disk.is_mount
         )
-
-    @cached_property
-    def counters(self) -> Counters | None:
+        self.counters = disk_state.counters
         """Increase since this daemon first sampled the disk, unwrapped; None before that."""
-        return self._disk_state.counters
-
-    @cached_property
-    def inflight(self) -> int | None:
+        self.inflight = disk_state.inflight if disk_state.is_listed else None
         """Requests in flight at the last sample; None if the disk was not listed in it."""
-        return self._disk_state.inflight if self._disk_state.is_listed else None
+        self.ceiling = disk_state.detector.ceiling
+        """Rate at which the disk was last throttled."""
+        self.data_writes = disk_state.data_writes.exact_total
+        """Counted exactly since the first count; None while they are not counted."""
+        self.provider = disk_state.provider
+        """What its statistics page says; None if it was never read."""
+        self.consumers = disk_state.consumers if state.settings.consumers else NO_CONSUMERS
+        """What consumers used of it, while it was watched."""
+        self.why_no_consumers = state.why_no_consumers
+        """Why they are not known; None while they are, or before that is known."""
+        self.mount = None if disk_state.mount is None else disk_state.mount.reading
+        """What the kernel counts of an NFS mount since it was mounted; None for a block device."""
+        files = state.configuration.terms_files
+        self.machine_type = machine_type_of(state.settings, files)
+        """Of the provider, by the best source; None if it is not known."""
 
     @cached_property
     def load(self) -> Histogram | None:
@@ -169,11 +176,6 @@ class DiskSnapshot(_Judged):
         return self.slow.usual_latencies_s(self._state.now_s)
 
     @cached_property
-    def ceiling(self) -> throttling.Ceiling | None:
-        """Rate at which the disk was last throttled."""
-        return self._disk_state.detector.ceiling
-
-    @cached_property
     def groups(self) -> tuple[str, ...]:
         """Groups that the disk is in, which share limits of the machine."""
         groups = self._state.groups.items()
@@ -182,16 +184,6 @@ class DiskSnapshot(_Judged):
             for name, group in groups
             if self.disk.name in group.devices and not group.shared.of_type
         )
-
-    @cached_property
-    def machine_type(self) -> str | None:
-        """Of the provider, by the best source; None if it is not known."""
-        return machine_type_of(self._state.settings, self._state.configuration.terms_files)
-
-    @cached_property
-    def data_writes(self) -> int | None:
-        """Counted exactly since the first count; None while they are not counted."""
-        return self._disk_state.data_writes.exact_total
 
     @cached_property
     def probe_intervals_s(self) -> Mapping[ProbeKind, float | None]:
@@ -209,29 +201,9 @@ class DiskSnapshot(_Judged):
         }
 
     @cached_property
-    def provider(self) -> ProviderState | None:
-        """What its statistics page says; None if it was never read."""
-        return self._disk_state.provider
-
-    @cached_property
     def provider_is_current(self) -> bool:
         """Whether the page was read lately."""
         return self.provider is not None and self.provider.is_current(self._state.now_s)
-
-    @cached_property
-    def consumers(self) -> ConsumerTotals:
-        """What consumers used of it, while it was watched."""
-        return self._disk_state.consumers if self._state.settings.consumers else NO_CONSUMERS
-
-    @cached_property
-    def why_no_consumers(self) -> str | None:
-        """Why they are not known; None while they are, or before that is known."""
-        return self._state.why_no_consumers
-
-    @cached_property
-    def mount(self) -> MountReading | None:
-        """What the kernel counts of an NFS mount since it was mounted; None for a block device."""
-        return None if self._disk_state.mount is None else self._disk_state.mount.reading
 
 
 class ArraySnapshot(NamedTuple):

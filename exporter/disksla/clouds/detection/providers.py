@@ -22,16 +22,6 @@ _NAME = "[A-Za-z0-9._-]"
 _OTHER_CLOUD = "the answer is not that of this provider"
 
 
-def detect_alibaba() -> Exchanges[Detected]:
-    """Return the machine type of an instance of Alibaba Cloud."""
-    return findings.detect("alibaba", "Alibaba Cloud", _alibaba())
-
-
-def detect_oracle() -> Exchanges[Detected]:
-    """Return the shape of an instance of Oracle Cloud."""
-    return findings.detect("oracle", "Oracle Cloud", _oracle())
-
-
 def _alibaba() -> Exchanges[Metadata[None]]:
     what = "request for a metadata token"
     headers = {"x-aliyun-ecs-metadata-token-ttl-seconds": "60"}
@@ -73,11 +63,11 @@ def exchanges_of(
     endpoints = endpoints or {}
     endpoint = endpoints.get("")
     detectors: dict[str, Callable[[], Exchanges[Detected]]] = {
-        "alibaba": detect_alibaba,
+        "alibaba": partial(findings.detect, "alibaba", "Alibaba Cloud", _alibaba()),
         "aws": partial(detect_aws, endpoint, now),
         "azure": partial(detect_azure, endpoint),
         "gcp": partial(detect_google, endpoint),
-        "oracle": detect_oracle,
+        "oracle": partial(findings.detect, "oracle", "Oracle Cloud", _oracle()),
         "yandex": partial(detect_yandex, endpoint),
         **{name: partial(detect_openstack, name, credentials, endpoint) for name in SERVICES},
     }

@@ -1,7 +1,6 @@
 """Explains limits: the arithmetic of each rule, with its numbers."""
 
-from functools import singledispatch
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from disksla.base.units import (
     BYTES_PER_UNIT,
@@ -17,6 +16,7 @@ from disksla.promise.catalogue.derive import Shown, bases, bounds_text, derive_l
 from disksla.promise.catalogue.limits import Limiter, LimiterTerms
 from disksla.promise.catalogue.machine import GroupRule, PerVcpu
 from disksla.promise.catalogue.options import with_options
+from disksla.promise.catalogue.rules import RuleInput
 from disksla.promise.catalogue.terms import ClientLimits, Provision, Terms
 
 BUDGETS = {
@@ -112,14 +112,62 @@ def derivation(
     )
 
 
-@singledispatch
-def _steps(rule: object, _basis: rules.RuleInput, _shown: Shown) -> str:
-    """Return the arithmetic of a rule."""
-    raise NotImplementedError(rule)
+def _steps(rule: object, basis: RuleInput, shown: Shown) -> str:
+    """Return the arithmetic of a rule, which may be made of others."""
+    match rule:
+        case rules.Greatest():
+            return "the greatest of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
+        case rules.Least():
+            return "the least of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
+        case rules.Sum():
+            return " plus ".join(f"({_steps(each, basis, shown)})" for each in rule.of)
+        case rules.Multiple():
+            steps = _steps(rule.of, basis, shown)
+            line = steps if rule.factor == 1 else f"{rule.factor:g} x ({steps})"
+            return _bounded(line, rule, shown)
+        case rules.Provisioned():
+            chosen = "provisioned" if basis.provisioned is not None else "default"
+            return f"{chosen}, {bounds_text(shown, rule.bounds(basis))}"
+        case _:
+            return _own_steps(rule, basis, shown)
 
 
-@_steps.register
-def _(rule: rules.Clamp, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+def _own_steps(rule: object, basis: RuleInput, shown: Shown) -> str:
+    """Return the arithmetic of a rule that is made of no others."""
+    match rule:
+        case rules.Clamp():
+            return _clamp_steps(rule, basis, shown)
+        case rules.AllocationUnits():
+            units = rules.allocation_units(basis.size_bytes, rule.unit_bytes)
+            division = f"{format_size(basis.size_bytes)} / {format_size(rule.unit_bytes)}"
+            product = f"{shown(rule.per_unit)} = {shown(units * rule.per_unit)}"
+            return f"ceil({division}) = {units}, x {product}" + _at_most(rule.maximum, shown)
+        case rules.Tiers():
+            tier = rule.step(basis.size_bytes)
+            return f"{shown(tier.rate)} up to {format_size(tier.up_to_bytes)}"
+        case rules.BySize():
+            step = rule.step(basis.size_bytes)
+            rate: Any = step.rate
+            text = _steps(rate, basis, shown) if isinstance(rate, rules.Clamp) else shown(rate)
+            return f"{text} from {format_size(step.from_bytes)}"
+        case rules.FromIops():
+            iops = basis.of_other(of_provisioned=rule.of_provisioned)
+            what = "bought IOPS" if rule.of_provisioned else "IOPS"
+            product = shown(iops * rule.bytes_per_io)
+            line = f"{format_count(iops)} {what} x {format_size(rule.bytes_per_io)} = {product}"
+            return _bounded(line, rule, shown)
+        case rules.FromBandwidth():
+            bandwidth = basis.of_other(of_provisioned=rule.of_provisioned)
+            what = " bought" if rule.of_provisioned else ""
+            size = format_size(rule.bytes_per_io)
+            line = f"{format_listed_bandwidth(bandwidth)}{what} / {size}"
+            line += f" = {shown(bandwidth / rule.bytes_per_io)}"
+            return line + _at_most(rule.maximum, shown)
+        case _:
+            raise NotImplementedError(rule)
+
+
+def _clamp_steps(rule: rules.Clamp[Any], basis: RuleInput, shown: Shown) -> str:
     if not rule.slope:
         return f"{shown(rule.rate(basis))} at any size"
     size = f"{basis.size_bytes / GIB:g} GiB"
@@ -130,73 +178,6 @@ def _(rule: rules.Clamp, basis: rules.RuleInput, shown: Shown) -> str:  # type: 
     line = f"{shown(rule.base)} + {rate}" if rule.base else rate
     up = ", rounded up" if rule.round_up else ""
     return _bounded(f"{line} = {shown(rule.line(basis.size_bytes))}{up}", rule, shown)
-
-
-@_steps.register
-def _(rule: rules.AllocationUnits, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    units = rules.allocation_units(basis.size_bytes, rule.unit_bytes)
-    division = f"{format_size(basis.size_bytes)} / {format_size(rule.unit_bytes)}"
-    product = f"{shown(rule.per_unit)} = {shown(units * rule.per_unit)}"
-    return f"ceil({division}) = {units}, x {product}" + _at_most(rule.maximum, shown)
-
-
-@_steps.register
-def _(rule: rules.Tiers, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    step = rule.step(basis.size_bytes)
-    return f"{shown(step.rate)} up to {format_size(step.up_to_bytes)}"
-
-
-@_steps.register
-def _(rule: rules.BySize, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    step = rule.step(basis.size_bytes)
-    text = (
-        _steps(step.rate, basis, shown) if isinstance(step.rate, rules.Clamp) else shown(step.rate)
-    )
-    return f"{text} from {format_size(step.from_bytes)}"
-
-
-@_steps.register
-def _(rule: rules.FromIops, basis: rules.RuleInput, shown: Shown) -> str:
-    iops = basis.of_other(of_provisioned=rule.of_provisioned)
-    what = "bought IOPS" if rule.of_provisioned else "IOPS"
-    product = shown(iops * rule.bytes_per_io)
-    line = f"{format_count(iops)} {what} x {format_size(rule.bytes_per_io)} = {product}"
-    return _bounded(line, rule, shown)
-
-
-@_steps.register
-def _(rule: rules.FromBandwidth, basis: rules.RuleInput, shown: Shown) -> str:
-    bandwidth = basis.of_other(of_provisioned=rule.of_provisioned)
-    what = " bought" if rule.of_provisioned else ""
-    division = f"{format_listed_bandwidth(bandwidth)}{what} / {format_size(rule.bytes_per_io)}"
-    return f"{division} = {shown(bandwidth / rule.bytes_per_io)}" + _at_most(rule.maximum, shown)
-
-
-@_steps.register
-def _(rule: rules.Provisioned, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    chosen = "provisioned" if basis.provisioned is not None else "default"
-    return f"{chosen}, {bounds_text(shown, rule.bounds(basis))}"
-
-
-@_steps.register
-def _(rule: rules.Greatest, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    return "the greatest of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
-
-
-@_steps.register
-def _(rule: rules.Least, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    return "the least of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
-
-
-@_steps.register
-def _(rule: rules.Multiple, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    steps = _steps(rule.of, basis, shown)
-    return _bounded(steps if rule.factor == 1 else f"{rule.factor:g} x ({steps})", rule, shown)
-
-
-@_steps.register
-def _(rule: rules.Sum, basis: rules.RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    return " plus ".join(f"({_steps(each, basis, shown)})" for each in rule.of)
 
 
 def unit_text(unit_bytes: int) -> str:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.kernel.disks.udev_database import by_id_names, decode_property, parse_udev_data
+from disksla.kernel.disks.udev_database import decode_property, links_of, parse_udev_data
 
 ENTRY = r"""S:disk/by-id/wwn-0x5002538e4028a2b1
 S:disk/by-path/pci-0000:00:17.0-ata-1
@@ -22,9 +22,9 @@ def test_parse_udev_data_returns_properties_and_links() -> None:
     assert properties["ID_FS_LABEL"] == "a=b"
     assert decode_property(properties["ID_MODEL_ENC"]) == "Samsung SSD 860 EVO 500GB"
     assert "WITHOUT_VALUE" not in properties
-    assert by_id_names(properties) == (
-        "ata-Samsung_SSD_860_EVO_500GB_S3Z1NB0K",
-        "wwn-0x5002538e4028a2b1",
+    assert links_of(properties) == (
+        ("ata-Samsung_SSD_860_EVO_500GB_S3Z1NB0K", "wwn-0x5002538e4028a2b1"),
+        ("disk/by-path/pci-0000:00:17.0-ata-1",),
     )
 
 
@@ -35,7 +35,7 @@ def test_parse_udev_data_joins_links_as_libudev_does() -> None:
 
 @given(st.text())
 def test_parse_udev_data_accepts_any_text(text: str) -> None:
-    by_id_names(parse_udev_data(text))
+    links_of(parse_udev_data(text))
 
 
 @given(st.text(st.characters(min_codepoint=0, max_codepoint=255)))

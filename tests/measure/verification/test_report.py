@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
-from disksla.base.text import escape_xml
 from disksla.base.units import MIB
 from disksla.measure.fio.result import NOTHING, DirectionResult
 from disksla.measure.verification.judge import judge_test, make_report, without_measurement
@@ -326,9 +325,3 @@ def test_subject_of_custom_terms_and_imported_results() -> None:
     assert format_subject(imported) == "imported result, terms vk.ceph-ssd"
     imported = a_report(target="elsewhere")
     assert format_subject(imported) == "imported result for disk vdb, terms vk.ceph-ssd"
-
-
-def test_characters_that_xml_forbids_are_escaped() -> None:
-    assert (
-        escape_xml("a\x00\x1b\udcff\ufffe\n\U0001f4be") == "a\\x00\\x1b\\udcff\\ufffe\n\U0001f4be"
-    )

@@ -31,9 +31,8 @@ from disksla.kernel.disks.layer import layer_of
 from disksla.kernel.disks.multipath import multipath_wwn, with_paths, with_serial_of_paths
 from disksla.kernel.disks.stacking import with_stacking
 from disksla.kernel.disks.udev_database import (
-    by_id_names,
     decode_property,
-    other_links,
+    links_of,
     parse_count,
     parse_device_number,
     parse_name,
@@ -213,6 +212,7 @@ def _describe(directory: str, udev_data: str, provider: str | None) -> Disk:
     hidden = files.name("hidden") == "1"
     major, minor = (0, 0) if hidden else files.parsed("dev", parse_device_number)
     properties = _udev_properties(f"{udev_data}/b{major}:{minor}")
+    by_id, links = links_of(properties)
     partition = "partition" in files
     described = Disk(
         name=_kernel_name(name),
@@ -228,8 +228,8 @@ def _describe(directory: str, udev_data: str, provider: str | None) -> Disk:
         write_back=_WRITE_BACK.get(files.name("queue/write_cache") or ""),
         hidden=hidden,
         partition_of=_kernel_name(parent) if partition else None,
-        by_id=by_id_names(properties),
-        links=other_links(properties),
+        by_id=by_id,
+        links=links,
         slaves=files.names_in("slaves"),
         layer=layer_of(files.names_in("slaves"), files.name, files.link),
     )

@@ -342,6 +342,8 @@ class Sampler:
         if needs_host_wait(state):
             host, host_problems = self._host.read()
             problems |= host_problems
+        for more in (inflight_problems, close_problems, data_write_problems, mount_problems):
+            problems |= more
         return Tick(
             clocks,
             text,
@@ -352,13 +354,7 @@ class Sampler:
             close=close,
             mounts=mounts,
             host=host,
-            problems={
-                **problems,
-                **inflight_problems,
-                **close_problems,
-                **data_write_problems,
-                **mount_problems,
-            },
+            problems=problems,
         )
 
     def _read_mounts(

@@ -5,21 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.counts import Counts
+from disksla.kernel.consumers import sharing
 from disksla.kernel.consumers.consumption import NOTHING, Consumption, WatchedDisk
 from disksla.kernel.consumers.groups import Group, GroupTree
-from disksla.kernel.consumers.sharing import (
-    MOST_NAMED,
-    Growth,
-    Roles,
-    consumptions,
-    counts_requests,
-    growth_at,
-    with_debt,
-)
 from support.cgroup_tree import NUMBER
 
 ROOT, TOP, A, B = 1, 2, 3, 4
-ROLES = Roles(ROOT, (TOP,), {A: "a.service", B: "b.service"})
+ROLES = sharing.Roles(ROOT, (TOP,), {A: "a.service", B: "b.service"})
 DISK = WatchedDisk("vda", NUMBER, is_busy=True, requests=0, merges=0, largest_request_bytes=None)
 
 
@@ -34,7 +26,7 @@ def counted(**written: int) -> dict[int, dict[str, Counts]]:
 def test_the_root_has_what_the_kernel_did_and_a_parent_what_ended_groups_did() -> None:
     before = counted(root=1000, top=900, a=500, b=100)
     after = counted(root=2000, top=1700, a=900, b=300)
-    growth = growth_at(before, after, ROLES, NUMBER)
+    growth = sharing.growth_at(before, after, ROLES, NUMBER)
     assert growth.kernel == Counts(0, 2, 0, 200)
     assert growth.unattributed == Counts(0, 2, 0, 200)
     assert growth.consumers == {
@@ -46,16 +38,16 @@ def test_the_root_has_what_the_kernel_did_and_a_parent_what_ended_groups_did() -
 def test_a_group_that_ended_or_is_new_has_no_difference() -> None:
     """But for what was made since the scan before: all that it did counts."""
     before, after = counted(root=0, top=0, a=500), counted(root=900, top=900, b=300)
-    assert growth_at(before, after, ROLES, NUMBER).consumers == {}
+    assert sharing.growth_at(before, after, ROLES, NUMBER).consumers == {}
     new = ROLES._replace(made_since=frozenset({B}))
-    growth = growth_at(before, after, new, NUMBER)
+    growth = sharing.growth_at(before, after, new, NUMBER)
     assert growth.consumers == {"b.service": Counts(0, 3, 0, 300)}
     assert growth.unattributed.bytes == 600
 
 
 def test_other_disks_do_not_count() -> None:
     before, after = counted(root=0, top=0, a=0), counted(root=900, top=900, a=300)
-    assert growth_at(before, after, ROLES, "8:0") == Growth(NOTHING, NOTHING, {})
+    assert sharing.growth_at(before, after, ROLES, "8:0") == sharing.Growth(NOTHING, NOTHING, {})
 
 
 @given(st.lists(st.integers(-50, 200), min_size=1, max_size=30))
@@ -64,8 +56,8 @@ def test_requests_in_flight_do_not_add_up_to_io_of_the_kernel(kernel: list[int])
     debt, published = None, 0.0
     sums = [sum(kernel[: index + 1]) for index in range(len(kernel))]
     for written in kernel:
-        growth = Growth(Counts(0, 0, 0, written), NOTHING, {})
-        positive, debt = with_debt(growth, debt)
+        growth = sharing.Growth(Counts(0, 0, 0, written), NOTHING, {})
+        positive, debt = sharing.with_debt(growth, debt)
         assert positive.kernel.written_bytes >= 0
         published += positive.kernel.written_bytes
     assert published == max(0, *sums)
@@ -85,16 +77,16 @@ def test_requests_are_known_where_few_are_merged_or_split(
     merges: int, bytes_each: int, largest: int | None, known: bool
 ) -> None:
     disk = DISK._replace(requests=100, merges=merges, largest_request_bytes=largest)
-    growth = Growth(NOTHING, NOTHING, {"a.service": Counts(0, 100, 0, 100 * bytes_each)})
-    assert counts_requests(disk, DISK, growth) is known
+    growth = sharing.Growth(NOTHING, NOTHING, {"a.service": Counts(0, 100, 0, 100 * bytes_each)})
+    assert sharing.counts_requests(disk, DISK, growth) is known
 
 
 def test_no_more_than_a_few_consumers_are_named() -> None:
     many = {f"{index:02}.service": Counts(0, 1, 0, 1000 + index) for index in range(20)}
-    growth = Growth(Counts(0, 0, 0, 7), NOTHING, many)
-    found = consumptions("vda", growth, with_requests=False)
+    growth = sharing.Growth(Counts(0, 0, 0, 7), NOTHING, many)
+    found = sharing.consumptions("vda", growth, with_requests=False)
     assert [each.consumer for each in found[:2]] == ["19.service", "18.service"]
-    assert len(found) == MOST_NAMED + 2
+    assert len(found) == sharing.MOST_NAMED + 2
     assert found[-2:] == [
         Consumption("vda", "other", bytes=4006.0),
         Consumption("vda", "kernel", bytes=7.0),

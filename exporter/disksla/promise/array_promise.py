@@ -41,12 +41,9 @@ class ArrayPart(msgspec.Struct, frozen=True):
 class Array(NamedTuple):
     """Several disks that are used as one device."""
 
-    device: Disk
-    """The device that is mounted or used: the highest of its stack."""
-    disks: tuple[str, ...]
-    """The disks at the bottom, by kernel name, without spares."""
-    tree: ArrayPart | str | None
-    """How it is made of them; None if that is not known."""
+    device: Disk  # the device that is mounted or used: the highest of its stack
+    disks: tuple[str, ...]  # the disks at the bottom, by kernel name, without spares
+    tree: ArrayPart | str | None  # how it is made of them; None if that is not known
 
 
 class Bound(NamedTuple):
@@ -63,8 +60,7 @@ class ArrayPromise(NamedTuple):
     rates: Rates
     binding: Mapping[str, tuple[str, ...]]
     """The disks or limits of the machine that are reached first, by the field of the rate."""
-    is_uneven: bool
-    """It is striped, and its disks are not at their limits at the same time."""
+    is_uneven: bool  # it is striped, and its disks are not at their limits at the same time
 
 
 def arrays_of(disks: Collection[Disk]) -> Iterator[Array]:

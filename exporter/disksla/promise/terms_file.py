@@ -68,11 +68,9 @@ class PersistentVolume(Strict, frozen=True, kw_only=False, omit_defaults=True):
 class TermsFileOf(Strict, Generic[Entry_co], frozen=True, kw_only=False):
     """What a file says."""
 
-    name: str = ""
-    """Its path."""
+    name: str = ""  # its path
     source: _Source = "file"
-    origin: Text = ""
-    """Who says it, for people: 'EC2 API'; without it, the path."""
+    origin: Text = ""  # who says it, for people: 'EC2 API'; without it, the path
     as_of_timestamp_s: Time | None = msgspec.field(default=None, name="as_of")
     """When it was true, in seconds since 1970; None if nothing was found out yet. Of a file that
     does not say it, when it was written."""
@@ -82,8 +80,7 @@ class TermsFileOf(Strict, Generic[Entry_co], frozen=True, kw_only=False):
         default=None, name="max_age"
     )
     """Age from which it may have changed; None if that is not known."""
-    provider: Text | None = None
-    """Whose disks they are, where the file says it once."""
+    provider: Text | None = None  # whose disks they are, where the file says it once
     machine: MachineTerms = MachineTerms()
     disks: tuple[Entry_co, ...] = ()
     """None for an invalid one, where those are spared: the others keep their places."""

@@ -34,8 +34,7 @@ class ProviderState(msgspec.Struct, frozen=True, gc=False):
     """Sums over the readings of one disk, which begin at 0 (ADR 7), and the last of them."""
 
     last: Reading | None = None
-    tick_s: float = float("-inf")
-    """Monotonic time of the tick with the last reading."""
+    tick_s: float = float("-inf")  # monotonic time of the tick with the last reading
     exceeded_us: Mapping[EbsLimit, int] | None = None
     """Since the reading before it; None after a reset, and where that is longer ago than
     LONGEST_SPAN_S."""
@@ -119,8 +118,7 @@ class WaitingVerdicts(msgspec.Struct, frozen=True, gc=False):
     """By the signs; fewer than windows, as the last second is not decided."""
     counts: tuple[WindowCount | None, ...] = ()
     """By the provider, up to its last reading; None where it has not counted."""
-    over_s: float = 0.0
-    """Counted by the last reading, and more than its windows were long."""
+    over_s: float = 0.0  # counted by the last reading, and more than its windows were long
 
 
 NONE_WAITING = WaitingVerdicts()

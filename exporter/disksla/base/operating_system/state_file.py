@@ -36,10 +36,8 @@ class StateFile:
     def __init__(self, directory: Path, name: str = FILE_NAME, mode: int = 0o600) -> None:
         """Name the file; its directory must exist when it is written, and is never created."""
         self.path = directory / name
-        self.problem: str | None = None
-        """Why the last operation failed; None if it succeeded."""
-        self.errors = 0
-        """Number of operations that failed."""
+        self.problem: str | None = None  # why the last operation failed; None if it succeeded
+        self.errors = 0  # number of operations that failed
         self._mode = mode
 
     def write(self, content: bytes) -> bool:

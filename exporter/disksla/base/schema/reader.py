@@ -46,18 +46,15 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     """Where the value was written, counted from 1. For a value in a mapping, the line of its key;
     for an alias, the line of the anchor."""
     value: "str | dict[str, Node] | list[Node] | None"
-    key_line: int | None = None
-    """Line of the key, where the value is an alias."""
+    key_line: int | None = None  # line of the key, where the value is an alias
 
 
 class Problem(msgspec.Struct, frozen=True):
     """One problem and its place."""
 
     line: int
-    path: str
-    """Keys from the top, such as `disks[0].match`; empty at the top."""
-    text: str
-    """What was found, and what was expected."""
+    path: str  # keys from the top, such as `disks[0].match`; empty at the top
+    text: str  # what was found, and what was expected
 
     def as_line(self) -> str:
         """Return one line of printable text."""

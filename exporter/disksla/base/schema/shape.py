@@ -30,14 +30,10 @@ LONGEST_SHOWN = 60
 class FieldType(msgspec.Struct, frozen=True):
     """How the text of one value is parsed."""
 
-    expected: str
-    """What is valid, for messages: 'a duration such as 100ms'."""
-    parse: Callable[[str], Any]
-    """Raises ValueError with what was found and what was expected."""
-    longest: int = _LONGEST_TEXT
-    """Most characters that are parsed."""
-    is_secret: bool = False
-    """Whether messages must not quote the text."""
+    expected: str  # what is valid, for messages: 'a duration such as 100ms'
+    parse: Callable[[str], Any]  # raises ValueError with what was found and what was expected
+    longest: int = _LONGEST_TEXT  # most characters that are parsed
+    is_secret: bool = False  # whether messages must not quote the text
 
 
 def choice(*words: str, expected: str = "") -> FieldType:

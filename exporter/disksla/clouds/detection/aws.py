@@ -29,8 +29,7 @@ class AwsCredentials(msgspec.Struct, frozen=True):
 
     key_id: str
     secret: str
-    token: str = ""
-    """Session token; empty for the key of a user."""
+    token: str = ""  # session token; empty for the key of a user
 
     def __repr__(self) -> str:
         """Return a text without secrets."""

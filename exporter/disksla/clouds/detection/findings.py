@@ -22,32 +22,24 @@ OF_ONE_DISK: tuple[ExchangeReason, ...] = ("denied", "not_found", "invalid")
 class CloudDisk(msgspec.Struct, frozen=True):
     """One volume, as the cloud describes it; what it does not state is None."""
 
-    volume: str
-    """The provider's key of the volume, by which the disk is recognized in the machine."""
-    api_type: str
-    """The type in the provider's spelling; empty if the source does not state it."""
+    volume: str  # the provider's key of the volume, by which the disk is recognized in the machine
+    api_type: str  # the type in the provider's spelling; empty if the source does not state it
     size_bytes: int | None = None
-    iops: int | None = None
-    """Provisioned IOPS, where the customer chooses them."""
-    bytes_per_second: int | None = None
-    """Provisioned bandwidth, where the customer chooses it."""
+    iops: int | None = None  # provisioned IOPS, where the customer chooses them
+    bytes_per_second: int | None = None  # provisioned bandwidth, where the customer chooses it
     caching: Caching | None = None
-    options: Mapping[str, str] = {}
-    """Values of the options of the type in the catalogue."""
-    provider: str | None = None
-    """None for that of the machine."""
+    options: Mapping[str, str] = {}  # values of the options of the type in the catalogue
+    provider: str | None = None  # None for that of the machine
     is_handle: bool = False
     """`volume` is the handle of a CSI driver of Kubernetes, not the provider's key."""
-    is_mount_point: bool = False
-    """It is a file storage, and `volume` is where it is mounted."""
+    is_mount_point: bool = False  # it is a file storage, and `volume` is where it is mounted
 
 
 class Listing(msgspec.Struct, frozen=True):
     """The disks of this machine from one source."""
 
     disks: tuple[CloudDisk, ...]
-    problems: tuple[DetectionProblem, ...] = ()
-    """Of single disks."""
+    problems: tuple[DetectionProblem, ...] = ()  # of single disks
     incomplete: frozenset[str] = frozenset()
     """Volumes of which this source does not have the type, or the provisioned values. Their limits
     are unknown: those of the catalogue's defaults would be wrong."""
@@ -56,28 +48,22 @@ class Listing(msgspec.Struct, frozen=True):
 class Metadata(msgspec.Struct, Generic[Machine], frozen=True):
     """What a metadata service has."""
 
-    machine: Machine
-    """Ids that the API needs."""
+    machine: Machine  # ids that the API needs
     machine_type: str | None = None
-    listing: Listing | None = None
-    """None if it does not list disks with their types."""
-    problems: tuple[DetectionProblem, ...] = ()
-    """Of what only the metadata service has."""
+    listing: Listing | None = None  # None if it does not list disks with their types
+    problems: tuple[DetectionProblem, ...] = ()  # of what only the metadata service has
 
 
 class Detected(msgspec.Struct, frozen=True):
     """Everything that one run found out."""
 
     provider: str
-    service: str
-    """The name of the provider's service, for people."""
+    service: str  # the name of the provider's service, for people
     machine_type: str | None = None
     metadata: Listing | None = None
-    api: Listing | None = None
-    """None if it was not asked, or failed."""
+    api: Listing | None = None  # None if it was not asked, or failed
     problems: tuple[DetectionProblem, ...] = ()
-    volumes: tuple[PersistentVolume, ...] = ()
-    """Of the node, in Kubernetes."""
+    volumes: tuple[PersistentVolume, ...] = ()  # of the node, in Kubernetes
     file_storages: Listing = Listing(())
     """Those that are mounted; `incomplete` has the mount points of those that did not answer."""
 

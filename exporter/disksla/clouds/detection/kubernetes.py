@@ -39,8 +39,7 @@ class Account(msgspec.Struct, frozen=True):
 
     endpoint: str
     token: str
-    authority: str
-    """File of the certificates that the API server has to be signed with."""
+    authority: str  # file of the certificates that the API server has to be signed with
 
     def __repr__(self) -> str:
         """Return the address only."""

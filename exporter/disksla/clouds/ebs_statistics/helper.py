@@ -30,10 +30,8 @@ LONGEST_S = 60.0
 class Pace(msgspec.Struct, frozen=True):
     """What decides when a disk is read next."""
 
-    failures: int = 0
-    """In a row."""
-    not_watched_until_s: float = 0.0
-    """Monotonic time until which it is read at the normal pace."""
+    failures: int = 0  # in a row
+    not_watched_until_s: float = 0.0  # monotonic time until which it is read at the normal pace
 
     def after(self, message: Reading | Failure) -> "Pace":
         """Return the pace after a reading or a failure."""
@@ -71,8 +69,7 @@ class Helper:
         self._find = find
         self._read = read
         self._server = packets.PacketServer(listening, self._receive, MOST_CLIENTS)
-        self._watched: dict[socket.socket, frozenset[str]] = {}
-        """The disks that clients watch."""
+        self._watched: dict[socket.socket, frozenset[str]] = {}  # the disks that clients watch
         self._has_clients = threading.Event()
         self._stopping = threading.Event()
         self._readers: dict[EbsDevice, threading.Thread] = {}

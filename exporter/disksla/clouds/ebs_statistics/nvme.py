@@ -26,10 +26,8 @@ _CONTROLLER = re.compile(r"nvme\d+")
 class EbsDevice(NamedTuple):
     """One disk, and the controller to ask."""
 
-    name: str
-    """Kernel name of the disk, such as nvme1n1."""
-    controller: str
-    """Name of its NVMe controller in /dev, such as nvme1."""
+    name: str  # kernel name of the disk, such as nvme1n1
+    controller: str  # name of its NVMe controller in /dev, such as nvme1
     serial: str
 
 

@@ -66,10 +66,8 @@ class Bin(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Requests whose latency was between two bounds."""
 
     lower_us: Count
-    upper_us: Count | None
-    """None in a last bin without upper bound."""
-    count: BinCount
-    """It wraps at 2**32."""
+    upper_us: Count | None  # None in a last bin without upper bound
+    count: BinCount  # it wraps at 2**32
 
 
 Bins = Annotated[tuple[Bin, ...], msgspec.Meta(max_length=_MOST_BINS)]
@@ -84,14 +82,12 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
     write_operations: Count
     read_bytes: Count
     write_bytes: Count
-    read_us: Count
-    """Microseconds that reads took, summed over requests."""
+    read_us: Count  # microseconds that reads took, summed over requests
     write_us: Count
     exceeded_us: dict[EbsLimit, Count]
     """Microseconds in which more was demanded than a limit of the volume, or of the instance
     (`machine_`); those of the instance are on EBS only."""
-    queue_length: Count
-    """Requests at the volume at this moment."""
+    queue_length: Count  # requests at the volume at this moment
     read_latency: Bins
     write_latency: Bins
 

@@ -32,12 +32,9 @@ class Consumption(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a consumer used of a disk in one reading. Recordings have it as an array."""
 
     device: str
-    consumer: _Name
-    """Unit, container or pod as it is shown, or one of NOT_NAMED."""
-    program: _Name = ""
-    """Empty where it is not known, as by io.stat."""
-    requests: _Amount | None = None
-    """None where it is not known."""
+    consumer: _Name  # unit, container or pod as it is shown, or one of NOT_NAMED
+    program: _Name = ""  # empty where it is not known, as by io.stat
+    requests: _Amount | None = None  # None where it is not known
     bytes: _Amount | None = None
 
 
@@ -47,8 +44,7 @@ class OwnLimit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     device: str
     consumer: _Name
     kind: Kind
-    per_second: _Amount
-    """The limit."""
+    per_second: _Amount  # the limit
 
 
 class ConsumerReading(msgspec.Struct, frozen=True):
@@ -66,16 +62,11 @@ class WatchedDisk(NamedTuple):
     """A monitored disk that has I/O now."""
 
     device: str
-    number: str
-    """Major and minor number, such as 254:0."""
-    is_busy: bool
-    """Requests are in flight for much of the time."""
-    requests: int
-    """Completed since the disk was first sampled, after merging."""
-    merges: int
-    """Requests that were merged with others."""
-    largest_request_bytes: int | None
-    """The kernel sends a larger request as several."""
+    number: str  # major and minor number, such as 254:0
+    is_busy: bool  # requests are in flight for much of the time
+    requests: int  # completed since the disk was first sampled, after merging
+    merges: int  # requests that were merged with others
+    largest_request_bytes: int | None  # the kernel sends a larger request as several
 
 
 _COUNT_LIMIT = 2**64

@@ -34,14 +34,10 @@ _OFF = (
 class Group(NamedTuple):
     """A control group."""
 
-    id: int
-    """The inode of its directory, which no later group has."""
-    parent: int
-    """Id of the group above; 0 for the root."""
-    path: str
-    """From the root, which has the empty path."""
-    has_io: bool
-    """Whether it has `io.stat`."""
+    id: int  # the inode of its directory, which no later group has
+    parent: int  # id of the group above; 0 for the root
+    path: str  # from the root, which has the empty path
+    has_io: bool  # whether it has `io.stat`
     depth: int | None = None
     """How many parts of the path root named, if another user owns the last of them: that one
     named, and may add, all that is below."""
@@ -155,8 +151,7 @@ class Groups:
         self._names: dict[int, str] = {}
         self._ended: dict[int, tuple[str, float]] = {}
         """Names of groups that are no longer there, with the time of the scan that missed them."""
-        self.tree = GroupTree({})
-        """The groups of the last scan."""
+        self.tree = GroupTree({})  # the groups of the last scan
 
     def name_of(self, group: int) -> str | None:
         """Return the consumer with the id of a group; None if it was never seen."""

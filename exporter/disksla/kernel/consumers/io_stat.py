@@ -107,8 +107,7 @@ class _Reading(NamedTuple):
 
     at_s: float
     counted: sharing.Counted
-    disks: Mapping[str, WatchedDisk]
-    """The busy disks, by name."""
+    disks: Mapping[str, WatchedDisk]  # the busy disks, by name
 
 
 class IoStatReader:
@@ -123,8 +122,7 @@ class IoStatReader:
     ) -> None:
         """Prepare to read; `watched` returns the monitored disks that have I/O now."""
         self.groups = Groups(roots, now)
-        self._sampled = Groups(roots, now)
-        """Those of samples, where they are in another hierarchy."""
+        self._sampled = Groups(roots, now)  # those of samples, where they are in another hierarchy
         self.are_names_wanted = False
         """Whether groups are found although the controller `io` is off: samples have their ids."""
         self._sysfs = roots.sysfs
@@ -138,15 +136,13 @@ class IoStatReader:
         self._own_limits = sharing.OwnLimits()
         self._with_io: dict[str, tuple[WatchedDisk, float]] = {}
         """Each disk that had I/O lately, and when it had it last."""
-        self._busy_s: dict[str, float] = {}
-        """When each disk was busy last."""
+        self._busy_s: dict[str, float] = {}  # when each disk was busy last
         self._before: _Reading | None = None
         self._debts: dict[str, sharing.Growth] = {}
         self._root: Path | None = None
         self._to_open: dict[int, Group] = {}
         self._scanned_s = -_SCAN_IDLE_S
-        self._merged = 0
-        """Groups that stand for those below them, because there are too many."""
+        self._merged = 0  # groups that stand for those below them, because there are too many
         self._errors = 0
         self._problem: str | None = None
 

@@ -44,8 +44,7 @@ class Roles(NamedTuple):
 
     root: int
     tops: tuple[int, ...]
-    leaves: Mapping[int, str]
-    """The consumer of each."""
+    leaves: Mapping[int, str]  # the consumer of each
     made_since: frozenset[int] = frozenset()
     """Leaves that were made since the scan before: all that they did counts."""
 
@@ -139,8 +138,7 @@ class Limited(NamedTuple):
     """A group with limits of its own."""
 
     consumer: str
-    limits: Mapping[str, Counts]
-    """By the number of a disk; infinite where there is none."""
+    limits: Mapping[str, Counts]  # by the number of a disk; infinite where there is none
 
 
 class OwnLimits:

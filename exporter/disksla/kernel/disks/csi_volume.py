@@ -42,10 +42,8 @@ class CsiVolume(NamedTuple):
     """What kubelet knows of a volume."""
 
     driver: str
-    handle: str
-    """Id of the volume in the words of the driver (`volumeHandle`)."""
-    persistent_volume: str | None
-    """Name of the PersistentVolume, if the file has it."""
+    handle: str  # id of the volume in the words of the driver (`volumeHandle`)
+    persistent_volume: str | None  # name of the PersistentVolume, if the file has it
 
 
 class _VolumeData(msgspec.Struct, frozen=True, rename="camel"):

@@ -34,8 +34,7 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     wwn: str | None = None
     model: str | None = None
     rotational: bool | None = None
-    largest_request_bytes: int | None = None
-    """Largest request that the kernel sends to it."""
+    largest_request_bytes: int | None = None  # largest request that the kernel sends to it
     write_back: bool | None = None
     """It has a volatile write cache (sysfs `write_cache`), so programs flush it."""
     hidden: bool = False
@@ -50,29 +49,22 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     file_system_mounts: tuple[str, ...] = ()
     """Those of `mount_points` at which file systems were mounted first, without bind mounts and
     what pods and containers mount, sorted; see stacking.py."""
-    by_id: tuple[str, ...] = ()
-    """Names in /dev/disk/by-id, without the directory, sorted."""
+    by_id: tuple[str, ...] = ()  # names in /dev/disk/by-id, without the directory, sorted
     links: tuple[str, ...] = ()
     """Its other links in /dev, without that directory, such as disk/by-path/..., sorted."""
     holders: tuple[str, ...] = ()
     """Devices stacked on this disk or its partitions (device-mapper, md), sorted."""
-    slaves: tuple[str, ...] = ()
-    """Devices that this one is stacked on, sorted."""
-    layer: Layer | None = None
-    """How it is made of them; None of a device that is stacked on none."""
+    slaves: tuple[str, ...] = ()  # devices that this one is stacked on, sorted
+    layer: Layer | None = None  # how it is made of them; None of a device that is stacked on none
 
     provider: str | None = None
     """Provider of the machine, of its whole disks; an id of the catalogue, or `openstack`."""
-    volume: str | None = None
-    """The provider's own key of the volume; see volume.py."""
+    volume: str | None = None  # the provider's own key of the volume; see volume.py
     is_local: bool | None = None
     """True for a disk inside the host (instance store), False for a volume, None if unknown."""
-    csi_driver: str | None = None
-    """Driver of Kubernetes that attached the disk; see csi_volume.py."""
-    volume_handle: str | None = None
-    """Id of the volume in the words of that driver."""
-    persistent_volume: str | None = None
-    """Name of the PersistentVolume."""
+    csi_driver: str | None = None  # driver of Kubernetes that attached the disk; see csi_volume.py
+    volume_handle: str | None = None  # id of the volume in the words of that driver
+    persistent_volume: str | None = None  # name of the PersistentVolume
     volume_handle_hash: str | None = None
     """SHA-256 of the handle, in hexadecimal, where the handle itself is not known."""
     claim: str | None = None

@@ -103,8 +103,7 @@ class Inventory(NamedTuple):
     """All block devices, including partitions and loop devices, and NFS mounts, sorted by name."""
     problems: tuple[str, ...]
     """What could not be read, one message each. Such devices are not in `disks`."""
-    mounts: tuple[Mount, ...] = ()
-    """The mount table."""
+    mounts: tuple[Mount, ...] = ()  # the mount table
 
 
 def read_disks(roots: Roots) -> Inventory:
@@ -125,8 +124,7 @@ class BlockDevices:
         self._provider = provider_of(read_dmi(roots))
         self.udev: Any = None
         """pyudev's Context; None with other than the default paths, or without libudev."""
-        self.udev_problem: str | None = None
-        """Why there is no libudev despite the default paths."""
+        self.udev_problem: str | None = None  # why there is no libudev despite the default paths
         if (roots.sysfs, roots.udev_data) == (Roots().sysfs, Roots().udev_data):
             try:
                 self.udev = pyudev.Context()

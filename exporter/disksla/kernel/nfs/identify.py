@@ -57,13 +57,10 @@ class FileStorage(msgspec.Struct, frozen=True):
     source: str
     file_system: str
     provider: str | None = None
-    service: str | None = None
-    """The provider's name of it, for people."""
-    id: str | None = None
-    """The provider's: of Azure, ACCOUNT/SHARE."""
+    service: str | None = None  # the provider's name of it, for people
+    id: str | None = None  # the provider's: of Azure, ACCOUNT/SHARE
     region: str | None = None
-    by_efs_proxy: bool = False
-    """Mounted by efs-utils 2.0 or later."""
+    by_efs_proxy: bool = False  # mounted by efs-utils 2.0 or later
 
     def describe(self) -> str:
         """Return what it is in words, such as 'EFS fs-0a1b in eu-west-1'."""
@@ -82,15 +79,11 @@ class EfsState(NamedTuple):
 class Clues(NamedTuple):
     """What lies beside the mount table."""
 
-    provider: str | None = None
-    """Of the machine."""
+    provider: str | None = None  # of the machine
     efs_by_port: Mapping[int, EfsState] = {}
-    efs_by_mount_point: Mapping[str, EfsState] = {}
-    """Of /etc/fstab."""
-    azure_accounts: frozenset[str] = frozenset()
-    """Those to which aznfs runs a proxy."""
-    implementations: Mapping[str, str] = {}
-    """Names of NFS servers that state one, by mount point."""
+    efs_by_mount_point: Mapping[str, EfsState] = {}  # of /etc/fstab
+    azure_accounts: frozenset[str] = frozenset()  # those to which aznfs runs a proxy
+    implementations: Mapping[str, str] = {}  # names of NFS servers that state one, by mount point
 
 
 def is_of_network(mount: Mount) -> bool:
@@ -220,8 +213,7 @@ _UNPRINTABLE = re.compile(r"[\s\\]|[^\x20-\U0010ffff]")
 class NfsMount(NamedTuple):
     """An NFS mount, as a disk has it (`Disk`)."""
 
-    name: str
-    """What is mounted, with the mount point where that is not clear."""
+    name: str  # what is mounted, with the mount point where that is not clear
     major: int
     minor: int
     volume: str | None

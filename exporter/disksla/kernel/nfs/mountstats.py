@@ -64,14 +64,11 @@ class MalformedMountError(DiskslaError):
 class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
     """The counters of one NFS mount, since it was mounted."""
 
-    reads: Count
-    """READ and READ_PLUS."""
+    reads: Count  # READ and READ_PLUS
     writes: Count
-    read_bytes: Count
-    """Payload, without headers."""
+    read_bytes: Count  # payload, without headers
     written_bytes: Count
-    read_ms: Count
-    """Time of all reads from creation to reply (EXECUTE)."""
+    read_ms: Count  # time of all reads from creation to reply (EXECUTE)
     write_ms: Count
     commits: Count = 0
     others: Count = 0
@@ -79,8 +76,7 @@ class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
     queue_ms: Count = 0
     """Of the time of reads and writes, what they waited in this machine: for a slot of the session
     and for the connection."""
-    rtt_ms: Count = 0
-    """And what they waited for the network and the server."""
+    rtt_ms: Count = 0  # and what they waited for the network and the server
     on_wire: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] = 0
     """Requests of any kind and of any mount that were sent over the connections and not answered.
     Those that never will be are among them, and with sessions (v4.1 and later) what this machine
@@ -88,14 +84,11 @@ class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
     returned: Count = 0
     """Delegations and layouts that mounts returned over the connections: by themselves, or after a
     call of the server."""
-    replies: Count = 0
-    """Replies on the connections."""
-    connects: Count = 0
-    """How often the connections were made."""
+    replies: Count = 0  # replies on the connections
+    connects: Count = 0  # how often the connections were made
     has_sessions: bool = False
     """NFS v4.1 or later: the server calls this machine over the same connections."""
-    shares_connections: bool = False
-    """Whether other mounts use the connections, too."""
+    shares_connections: bool = False  # whether other mounts use the connections, too
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -178,8 +171,7 @@ class Mountstats(NamedTuple):
     """What the text of mountstats says of some mounts."""
 
     readings: dict[str, MountReading]
-    problems: dict[str, str]
-    """Why mounts could not be parsed, by device."""
+    problems: dict[str, str]  # why mounts could not be parsed, by device
 
 
 def parse_mountstats(text: str, device_at: Mapping[str, str]) -> Mountstats:

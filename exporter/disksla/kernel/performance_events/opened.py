@@ -27,10 +27,8 @@ class NoHelperError(DiskslaError):
 class OpenedEvents(NamedTuple):
     """Events of a request on all CPUs."""
 
-    by_cpu: dict[int, tuple[int, ...]]
-    """Descriptors of each CPU, in the order of the events."""
-    record: protocol.Tracepoint | None
-    """Form of their samples; None for events that count."""
+    by_cpu: dict[int, tuple[int, ...]]  # descriptors of each CPU, in the order of the events
+    record: protocol.Tracepoint | None  # form of their samples; None for events that count
 
     def close(self) -> None:
         """Close all."""

@@ -63,8 +63,7 @@ class EventFiles(NamedTuple):
 class Plan(NamedTuple):
     """What a request needs."""
 
-    online: str
-    """List of the online CPUs."""
+    online: str  # list of the online CPUs
     tracepoints: tuple[protocol.Tracepoint, ...]
     filters: tuple[str, ...]
     paranoia: int | None

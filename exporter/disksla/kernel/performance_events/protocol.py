@@ -87,8 +87,7 @@ class EventsRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     events: EventKind
     """`data_writes`: one event for each disk, which counts from now on. `requests`: two events of
     all disks, disabled, of which the first samples requests and the second what they carry."""
-    devices: tuple[str, ...]
-    """Their numbers, such as 259:1."""
+    devices: tuple[str, ...]  # their numbers, such as 259:1
 
     @property
     def events_of_cpu(self) -> int:
@@ -118,8 +117,7 @@ class Batch(msgspec.Struct, frozen=True, tag="batch"):
 class End(msgspec.Struct, frozen=True, tag="end"):
     """All events are open."""
 
-    online: str
-    """List of the CPUs that have them, such as 0-3."""
+    online: str  # list of the CPUs that have them, such as 0-3
     record: Tracepoint | None = None
     """That of requests, which has the form of the samples; None for events that count."""
 

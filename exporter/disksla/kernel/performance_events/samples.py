@@ -26,29 +26,21 @@ MOST_PER_S = 2000.0
 class RequestSample(NamedTuple):
     """A request, or what carries its bytes; such are counted, so there is no time."""
 
-    tracepoint: int
-    """Its number."""
-    device: int
-    """As the kernel has it: major number << 20 | minor number."""
+    tracepoint: int  # its number
+    device: int  # as the kernel has it: major number << 20 | minor number
     sectors: int
-    comm: bytes
-    """Name of the thread, with zeros after it."""
-    cgroup: int
-    """Id of the control group: the inode of its directory."""
+    comm: bytes  # name of the thread, with zeros after it
+    cgroup: int  # id of the control group: the inode of its directory
 
 
 class Taken(NamedTuple):
     """Samples of some time, in which the periods were the same."""
 
     seen: Counter[RequestSample]
-    requests: int
-    """Number of the tracepoint of requests; the other has their bytes."""
-    periods: tuple[int, int]
-    """Of requests and of bytes: a sample stands for so many events."""
-    counted: tuple[int, int]
-    """Events that occurred, whether they were sampled or not."""
-    cpus: int
-    """On each, less than a period of events may not have been sampled yet."""
+    requests: int  # number of the tracepoint of requests; the other has their bytes
+    periods: tuple[int, int]  # of requests and of bytes: a sample stands for so many events
+    counted: tuple[int, int]  # events that occurred, whether they were sampled or not
+    cpus: int  # on each, less than a period of events may not have been sampled yet
 
 
 class RecordForm:

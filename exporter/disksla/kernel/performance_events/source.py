@@ -37,10 +37,8 @@ class Wish(NamedTuple):
     """Events that are wanted."""
 
     request: EventsRequest
-    online: str
-    """List of the online CPUs."""
-    renewal: int = 0
-    """Another number asks for the same events again."""
+    online: str  # list of the online CPUs
+    renewal: int = 0  # another number asks for the same events again
 
 
 OpenEvents = Callable[[EventsRequest, str], OpenedEvents]

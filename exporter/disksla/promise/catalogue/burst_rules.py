@@ -73,8 +73,7 @@ class BytesBucketRule(_BucketRule, frozen=True, tag="bytes"):
     fill_per_second: SizeRule[schema.BytesPerSecond] | None = None
     least_request_bytes: schema.Bytes | None = None
     """Bytes that a request uses at least, unless it continues the one before."""
-    initial: schema.Bytes | None = None
-    """Level of a new file storage, in place of a share."""
+    initial: schema.Bytes | None = None  # level of a new file storage, in place of a share
 
 
 class ServiceBucketRule(_BucketRule, frozen=True, tag="service_seconds"):
@@ -121,8 +120,7 @@ class Provision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     iops: schema.Number | None = None
     bytes_per_second: schema.BytesPerSecond | None = None
-    options: Mapping[str, schema.Text] = {}
-    """Values of the options of its type."""
+    options: Mapping[str, schema.Text] = {}  # values of the options of its type
 
 
 NOTHING_CHOSEN = Provision()

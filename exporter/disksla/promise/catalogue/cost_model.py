@@ -83,14 +83,10 @@ class Charge(msgspec.Struct, frozen=True):
     """
 
     limit: LimitName
-    read_s: float = 0.0
-    """Seconds per read request."""
-    write_s: float = 0.0
-    """Seconds per write request."""
-    read_byte_s: float = 0.0
-    """Seconds per byte read."""
-    written_byte_s: float = 0.0
-    """Seconds per byte written."""
+    read_s: float = 0.0  # seconds per read request
+    write_s: float = 0.0  # seconds per write request
+    read_byte_s: float = 0.0  # seconds per byte read
+    written_byte_s: float = 0.0  # seconds per byte written
 
 
 class Work(Counts, frozen=True, gc=False):

@@ -86,8 +86,7 @@ class DerivationStep(NamedTuple):
     """One limit and its arithmetic."""
 
     name: str
-    steps: str
-    """The rule with its numbers, such as 'ceil(1 TiB / 256 GiB) = 4, x 300 = 1200'."""
+    steps: str  # the rule with its numbers, such as 'ceil(1 TiB / 256 GiB) = 4, x 300 = 1200'
     result: str
 
 

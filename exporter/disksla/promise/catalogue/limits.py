@@ -42,8 +42,7 @@ class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a behaviour was measured or is stated."""
 
     title: schema.Text
-    date: schema.Date
-    """Of the measurement, or the day of reading where the source has none."""
+    date: schema.Date  # of the measurement, or the day of reading where the source has none
     url: Address | None = None
 
 
@@ -58,8 +57,7 @@ class LimiterTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     )
     about: schema.LongText | None = None
     """What was measured, and what is not known. Required for the rows of the package."""
-    sources: tuple[Measured, ...] = ()
-    """Required for the rows of the package."""
+    sources: tuple[Measured, ...] = ()  # required for the rows of the package
 
     def __post_init__(self) -> None:
         """Raise ValueError if windows have no length, or something else has one."""
@@ -114,8 +112,7 @@ class Bucket(msgspec.Struct, frozen=True):
     resource: Resource
     capacity: float
     fill_per_second: float
-    base_per_second: float
-    """The baseline, available without credits; 1.0 for seconds of service."""
+    base_per_second: float  # the baseline, available without credits; 1.0 for seconds of service
     peak_per_second: float
     initial_share: float | None = None
     """Level of a new disk as a share of the capacity; None if unknown."""
@@ -193,8 +190,7 @@ class Limits(msgspec.Struct, frozen=True):
     """Of reads, and of writes unless they have their own; None if none is stated for reads."""
     latency_kind: LatencyKind | None = None
     write_latency_s: float | None = None
-    latency_time_share: float | None = None
-    """Share of the time for which the latency is stated."""
+    latency_time_share: float | None = None  # share of the time for which the latency is stated
     promised_time_share: float | None = None
     """Share of the time for which the rates are promised; None where the provider states none."""
     promise_charges: tuple[cost_model.Charge, ...] = ()
@@ -216,8 +212,7 @@ class Limits(msgspec.Struct, frozen=True):
     shared_by: str | None = None
     """Who shares the limits of a network file storage; None for a disk. What one of them is served
     below a limit proves nothing."""
-    relief: str | None = None
-    """What helps where credits are used up, as a sentence."""
+    relief: str | None = None  # what helps where credits are used up, as a sentence
     client: "Limits | None" = None
     """What one client of a network file storage may get; None if that is not stated."""
     limiter: Limiter = Limiter()
@@ -337,13 +332,11 @@ class Assignment(msgspec.Struct, frozen=True):
     """Id in the catalogue, `custom` for terms that are written out, `unknown` where nothing
     says what the disk is. A new type of a provider is as its API spells it."""
     provider: str
-    reason: str
-    """One sentence for the user: what matched, or that nothing did."""
+    reason: str  # one sentence for the user: what matched, or that nothing did
     size_bytes: int
     """Size from which the limits are derived: the kernel's, unless the configuration sets one."""
     limits: Limits
-    caching: Caching | None = None
-    """None if it is not known."""
+    caching: Caching | None = None  # None if it is not known
     shares_limits: bool = False
     """Other monitored disks of this type share the limits, which are those of their total size."""
     source: TermsSource = "none"

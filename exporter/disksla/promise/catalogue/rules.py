@@ -29,8 +29,7 @@ class RuleInput(NamedTuple):
     """The value that the customer chose for this limit; None where none was chosen."""
     other: float | None = None
     """The other limit of the same direction: the IOPS for a bandwidth, and the reverse."""
-    other_provisioned: float | None = None
-    """The value that the customer chose for the other limit."""
+    other_provisioned: float | None = None  # the value that the customer chose for the other limit
 
     def of_other(self, *, of_provisioned: bool) -> float:
         """Return the other limit, or only what the customer bought of it."""
@@ -206,8 +205,7 @@ class Provisioned(_Rule, Generic[Amount], frozen=True, tag="provisioned"):
     A bound, and the value where none was chosen, is a number or a rule.
     """
 
-    minimum: Amount | SizeRule[Amount] | FromIops | None = None
-    """None for zero."""
+    minimum: Amount | SizeRule[Amount] | FromIops | None = None  # None for zero
     maximum: Amount | SizeRule[Amount] | FromIops | None = None
     """None where the provider states none."""
     default: Amount | SizeRule[Amount] | FromIops | None = None

@@ -31,12 +31,9 @@ class RowSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The origin of a row."""
 
     url: limits.Address
-    date: schema.Date
-    """Day of the revision, or the day of reading where the source has none."""
-    revision: schema.Text | None = None
-    """Repository and commit of the text behind the page."""
-    note: schema.LongText | None = None
-    """What the source states, in particular about its units."""
+    date: schema.Date  # day of the revision, or the day of reading where the source has none
+    revision: schema.Text | None = None  # repository and commit of the text behind the page
+    note: schema.LongText | None = None  # what the source states, in particular about its units
 
 
 class LatencyTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,20 +67,17 @@ class ClientLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     write_bytes_per_second: schema.BytesPerSecond | None = None
     below_bytes: schema.Bytes | None = None
     """Smallest size for which it is not stated; None if it is stated for any."""
-    metered: schema.Flag = False
-    """Whether its bytes count by the cost model."""
+    metered: schema.Flag = False  # whether its bytes count by the cost model
 
 
 class Changes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one value of an option changes in a row; keys that are absent change nothing."""
 
-    without: tuple[Literal["read_iops", "burst"], ...] = ()
-    """Rules of the row that do not apply."""
+    without: tuple[Literal["read_iops", "burst"], ...] = ()  # rules of the row that do not apply
     budget: limits.BudgetKind | limits.Budgets | None = None
     shared_by: schema.Text | None = None
     client: ClientLimits | None = None
-    least_size_bytes: schema.Bytes | None = None
-    """Smallest disk that may have it."""
+    least_size_bytes: schema.Bytes | None = None  # smallest disk that may have it
     as_size_bytes: schema.Bytes | None = None
     """The limits are those of a disk of this size, if it is larger."""
     read_iops: IopsRule | None = None
@@ -95,10 +89,8 @@ class Changes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    about: schema.Text
-    """What it is, and the name that the cloud's API has for it."""
-    default: schema.Text
-    """The value of a disk for which none was chosen."""
+    about: schema.Text  # what it is, and the name that the cloud's API has for it
+    default: schema.Text  # the value of a disk for which none was chosen
 
 
 class OptionOfValue(_Option, frozen=True):
@@ -134,8 +126,7 @@ class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size_bytes: schema.Bytes
     rates: Rates
     provisioned: Provision | None = None
-    burst: BurstExample | None = None
-    """None if the burst is not compared."""
+    burst: BurstExample | None = None  # None if the burst is not compared
 
 
 _FOLLOWS = (FromIops, FromBandwidth)
@@ -154,23 +145,17 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     id: _Id
     title: schema.Text
-    provider: _Provider
-    """Value of the label `provider`."""
+    provider: _Provider  # value of the label `provider`
     provider_name: schema.Text
     examples: tuple[Example, ...]
-    sources: tuple[RowSource, ...] = ()
-    """Required for the rows of the package."""
+    sources: tuple[RowSource, ...] = ()  # required for the rows of the package
     confidence: Confidence = "high"
     """`high`: the provider's own text was read in full. `medium`: it was read through a copy or a
     program, or has probably changed since. `low`: others state it."""
-    not_known: schema.LongText | None = None
-    """What the provider does not state."""
-    aliases: tuple[_Id, ...] = ()
-    """Former names of the type."""
-    api_names: tuple[_ApiName, ...] = ()
-    """Names of the type in the provider's API."""
-    binary_gb: schema.Flag = False
-    """Whether the provider writes GB and MB for GiB and MiB."""
+    not_known: schema.LongText | None = None  # what the provider does not state
+    aliases: tuple[_Id, ...] = ()  # former names of the type
+    api_names: tuple[_ApiName, ...] = ()  # names of the type in the provider's API
+    binary_gb: schema.Flag = False  # whether the provider writes GB and MB for GiB and MiB
     sizes: Sizes = Sizes()
     scope: Scope = "disk"
     """`machine`: all disks of the type on a machine together have the limit of their size."""

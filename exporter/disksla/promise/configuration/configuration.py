@@ -69,10 +69,8 @@ def in_order(files: tuple[TermsFile, ...]) -> tuple[TermsFile, ...]:
 class ConfigurationText(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the operator wrote, for recordings: it is checked again when they are read."""
 
-    settings: str = ""
-    """The configuration file; empty without one."""
-    catalog: Mapping[str, str] = {}
-    """The files of `catalog.d`, by path."""
+    settings: str = ""  # the configuration file; empty without one
+    catalog: Mapping[str, str] = {}  # the files of `catalog.d`, by path
 
 
 class Configuration(msgspec.Struct, frozen=True):
@@ -86,5 +84,4 @@ class Configuration(msgspec.Struct, frozen=True):
     """Why the limits of the machine are not known although its type is."""
     unknown_machines: frozenset[str] = frozenset()
     """Providers whose machines have limits, where the type of this one is not known."""
-    terms_files: tuple[TermsFile, ...] = ()
-    """What the files of terms.d say, the best source first."""
+    terms_files: tuple[TermsFile, ...] = ()  # what the files of terms.d say, the best source first

@@ -36,8 +36,7 @@ class SumBurst(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _CustomTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="budget"):
     latency_s: Seconds | None = msgspec.field(default=None, name="latency")
-    latency_kind: catalogue.LatencyKind | None = None
-    """None for `guaranteed`."""
+    latency_kind: catalogue.LatencyKind | None = None  # None for `guaranteed`
     queue_depth: Annotated[int, whole_number(1, 10**6)] | None = None
     request_bytes: Bytes | None = msgspec.field(default=None, name="request_size")
     """Requests in flight, and their size, for which the rates hold."""

@@ -18,10 +18,8 @@ class FoundTerms(NamedTuple):
     """The entry that applies to a disk."""
 
     entry: DiskEntry
-    place: str
-    """Where it is, for people."""
-    file: TermsFile | None
-    """The file that has it; None for the configuration."""
+    place: str  # where it is, for people
+    file: TermsFile | None  # the file that has it; None for the configuration
 
 
 class UnusedEntry(NamedTuple):
@@ -31,8 +29,7 @@ class UnusedEntry(NamedTuple):
     place: str
     reason: UnusedReason
     match: str
-    hint: str = ""
-    """What the entry may mean instead; empty if that is not known."""
+    hint: str = ""  # what the entry may mean instead; empty if that is not known
 
     def describe(self) -> str:
         """Return a sentence for people."""

@@ -23,15 +23,12 @@ class Matched(msgspec.Struct, frozen=True):
     """The disks of a machine with their terms."""
 
     configuration: Configuration
-    inventory: tuple[Disk, ...] = ()
-    """All block devices."""
-    disks: tuple[Disk, ...] = ()
-    """The same, with the volumes of Kubernetes that files name."""
+    inventory: tuple[Disk, ...] = ()  # all block devices
+    disks: tuple[Disk, ...] = ()  # the same, with the volumes of Kubernetes that files name
     assignments: Assignments = Assignments({}, {})
     unused: tuple[UnusedEntry, ...] = ()
     """Entries that apply to no disk; none before the disks are known."""
-    cpus: int | None = None
-    """CPUs of the machine; None if they are not known."""
+    cpus: int | None = None  # CPUs of the machine; None if they are not known
 
 
 def match_disks(

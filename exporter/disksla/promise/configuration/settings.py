@@ -133,12 +133,10 @@ class DiskEntry(disk_entry.DiskValues, frozen=True, kw_only=True):
 class MachineSettings(disk_entry.Strict, frozen=True):
     """The machine that disksla runs on, of which the limits over several disks follow."""
 
-    type: schema.Text | None = None
-    """Machine type of the provider of the disks."""
+    type: schema.Text | None = None  # machine type of the provider of the disks
     vcpus: Annotated[int, schema.whole_number(1, 10_000)] | None = None
     """Where limits follow from them; None for the CPUs that the kernel has."""
-    limits: CustomTerms | None = None
-    """The limits of all volumes together, written out."""
+    limits: CustomTerms | None = None  # the limits of all volumes together, written out
     exclude: tuple[Regex, ...] = ()
     """Kernel names of disks that no limit of the machine is over, such as local ones."""
 
@@ -165,8 +163,7 @@ class ProbeEntry(disk_entry.Strict, frozen=True):
     runtime_s: Annotated[float, schema.duration("1s", "1m", "5s")] = msgspec.field(
         default=5.0, name="runtime"
     )
-    target: ProbeTarget | None = None
-    """None for the device with reads, and a file with writes."""
+    target: ProbeTarget | None = None  # None for the device with reads, and a file with writes
     file_size_bytes: Annotated[int, schema.size("64KiB", "64MiB", "1MiB")] = msgspec.field(
         default=MIB, name="file_size"
     )
@@ -251,8 +248,7 @@ class EbsSettings(disk_entry.Strict, frozen=True):
 class PagesSettings(disk_entry.Strict, frozen=True):
     """What the pages of the daemon show besides the disks."""
 
-    dashboard: WebAddress | None = None
-    """The dashboard *Disk* in Grafana, to which they link."""
+    dashboard: WebAddress | None = None  # the dashboard *Disk* in Grafana, to which they link
 
 
 class Settings(disk_entry.Strict, frozen=True):

@@ -43,8 +43,7 @@ class TermsDirectory(NamedTuple):
     """A directory with terms files."""
 
     path: Path
-    follows_links: bool = True
-    """Whether a file may be a link, as those are that Kubernetes mounts."""
+    follows_links: bool = True  # whether a file may be a link, as those are that Kubernetes mounts
 
 
 def file_in_force(config_file: Path | None, default: Path = DEFAULT_FILE) -> Path | None:

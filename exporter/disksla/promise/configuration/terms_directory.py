@@ -42,12 +42,10 @@ class _Version(NamedTuple):
 class TermsTrouble(NamedTuple):
     """What is wrong with a directory, a file or entries of a file."""
 
-    text: str
-    """A line per problem."""
+    text: str  # a line per problem
     source: TermsSource = "file"
     reason: Literal["invalid", "invalid_entry"] = "invalid"
-    items: int = 1
-    """How many entries are invalid, where the others are used."""
+    items: int = 1  # how many entries are invalid, where the others are used
 
 
 class TermsDirectories:
@@ -55,15 +53,12 @@ class TermsDirectories:
 
     def __init__(self, directories: Sequence[TermsDirectory]) -> None:
         """Prepare; nothing is read before `read`."""
-        self.directories = tuple(directories)
-        """May be changed between two reads."""
+        self.directories = tuple(directories)  # May be changed between two reads
         self.failures: Counter[tuple[TermsSource, str]] = Counter()
         """What could not be read or found out since the start, by source and reason. What
         persists counts once, and once per attempt of `disksla detect`."""
-        self._seen: dict[Path, _Version] = {}
-        """Versions of all files at the last call of `read`."""
-        self._read: dict[Path, _Version] = {}
-        """Versions of the files that have been read."""
+        self._seen: dict[Path, _Version] = {}  # versions of all files at the last call of `read`
+        self._read: dict[Path, _Version] = {}  # versions of the files that have been read
         self._failed: Counter[tuple[TermsSource, str]] = Counter()
         """New failures of the files that are being read."""
         self._files: dict[Path, TermsFile] = {}

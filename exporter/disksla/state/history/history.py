@@ -35,18 +35,14 @@ _ROUNDING_S = 0.5
 class DiskHistory(msgspec.Struct, frozen=True, gc=False):
     """The past of one disk, from the first sample on."""
 
-    disk_state: DiskState
-    """At the end of the last second."""
+    disk_state: DiskState  # at the end of the last second
     limits_since_s: float
     """Monotonic time at which a slot first had the present limits; 0 if they have not changed."""
-    totals_at_minute: RunningTotals
-    """At the end of the last minute."""
-    started_s: float
-    """Monotonic time at which the present minute of this disk began."""
+    totals_at_minute: RunningTotals  # at the end of the last minute
+    started_s: float  # monotonic time at which the present minute of this disk began
     packed_seconds: PackedSlots = PackedSlots()
     packed_minutes: PackedSlots = PackedSlots()
-    events: tuple[DiskEvent, ...] = ()
-    """Those of the last hour, the oldest first."""
+    events: tuple[DiskEvent, ...] = ()  # those of the last hour, the oldest first
 
     @property
     def disk(self) -> Disk:
@@ -78,8 +74,7 @@ class MachineHistory(msgspec.Struct, frozen=True, gc=False):
     devices: tuple[str, ...]
     recent_s: tuple[tuple[float, float], ...] = ()
     """Monotonic time, and the seconds throttled until then: the last five minutes by seconds."""
-    hour_s: tuple[tuple[float, float], ...] = ()
-    """Likewise the last hour by minutes."""
+    hour_s: tuple[tuple[float, float], ...] = ()  # likewise the last hour by minutes
 
     def plus(self, now_s: float, throttled_s: float) -> "MachineHistory":
         """Return the history with one more second."""
@@ -99,20 +94,13 @@ class MachineHistory(msgspec.Struct, frozen=True, gc=False):
 class _Second(msgspec.Struct, frozen=True, gc=False):
     """What all disks have in common in one slot."""
 
-    end_s: float
-    """Monotonic time."""
-    boottime_s: float
-    """Time since boot, at the end."""
-    seconds: float | None
-    """Duration; None after a gap."""
-    assessed_before_s: float
-    """Time assessed up to the begin."""
-    assessed_s: float
-    """Time assessed up to the end."""
-    packed_idle: bytes
-    """The slot of a disk that was idle and has no credits."""
-    realtime_s: float
-    """Wall-clock time of the end, since 1970."""
+    end_s: float  # monotonic time
+    boottime_s: float  # time since boot, at the end
+    seconds: float | None  # duration; None after a gap
+    assessed_before_s: float  # time assessed up to the begin
+    assessed_s: float  # time assessed up to the end
+    packed_idle: bytes  # the slot of a disk that was idle and has no credits
+    realtime_s: float  # wall-clock time of the end, since 1970
     saved_events: Mapping[str, tuple[DiskEvent, ...]]
     """Those of disks that are new here, by `disk_key`."""
 
@@ -120,16 +108,12 @@ class _Second(msgspec.Struct, frozen=True, gc=False):
 class History(msgspec.Struct, frozen=True, gc=False):
     """The past of all monitored disks."""
 
-    disks: Mapping[str, DiskHistory] = {}
-    """By kernel name."""
-    at_s: float | None = None
-    """Monotonic time of the last slot; None before the first."""
-    assessed_s: float = 0.0
-    """Time assessed until then."""
+    disks: Mapping[str, DiskHistory] = {}  # by kernel name
+    at_s: float | None = None  # monotonic time of the last slot; None before the first
+    assessed_s: float = 0.0  # time assessed until then
     machine: Mapping[str, MachineHistory] = {}
     """Of the groups of disks that share a limit of the machine, by name."""
-    realtime_s: float = 0.0
-    """Wall-clock time of the last slot, since 1970."""
+    realtime_s: float = 0.0  # wall-clock time of the last slot, since 1970
     saved_events: Mapping[str, tuple[DiskEvent, ...]] = {}
     """Events that an earlier daemon saved, by `disk_key`."""
 

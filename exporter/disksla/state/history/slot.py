@@ -28,30 +28,23 @@ class RunningTotals(Counts, frozen=True, gc=False):
     them. Times of requests are in I/O-seconds.
     """
 
-    least_writes: float = 0.0
-    """Data writes at least and at most, as in `DiskTotals`."""
+    least_writes: float = 0.0  # data writes at least and at most, as in `DiskTotals`
     most_writes: float = 0.0
     flushes: float = 0.0
     read_s: float = 0.0
     write_s: float = 0.0
     flush_s: float = 0.0
-    queue_s: float = 0.0
-    """Time of all requests in flight: the integral of the queue depth."""
-    wait_s: float = 0.0
-    """Time that requests waited because of throttling."""
-    burst_s: float = 0.0
-    """Time throttled at the burst rate."""
-    others: float = 0.0
-    """Operations of an NFS mount that are neither reads nor writes."""
-    idle_s: float = 0.0
-    """Seconds by verdict."""
+    queue_s: float = 0.0  # time of all requests in flight: the integral of the queue depth
+    wait_s: float = 0.0  # time that requests waited because of throttling
+    burst_s: float = 0.0  # time throttled at the burst rate
+    others: float = 0.0  # operations of an NFS mount that are neither reads nor writes
+    idle_s: float = 0.0  # seconds by verdict
     unproven_s: float = 0.0
     met_s: float = 0.0
     throttled_s: float = 0.0
     below_s: float = 0.0
     stalled_s: float = 0.0
-    at_iops_s: float = 0.0
-    """Throttled seconds by limit."""
+    at_iops_s: float = 0.0  # throttled seconds by limit
     at_bandwidth_s: float = 0.0
     at_machine_iops_s: float = 0.0
     at_machine_bandwidth_s: float = 0.0
@@ -59,12 +52,10 @@ class RunningTotals(Counts, frozen=True, gc=False):
     slow_promise_s: float = 0.0
     """Seconds slower than promised; likewise far slower than usual, as `SlowTotals` has them."""
     slow_usual_s: float = 0.0
-    slow_compared_s: float = 0.0
-    """Seconds in which it was known what is promised or usual."""
+    slow_compared_s: float = 0.0  # seconds in which it was known what is promised or usual
     slow_reads: float = 0.0
     slow_writes: float = 0.0
-    slow_took_s: float = 0.0
-    """Time of slow requests, and what it would have been."""
+    slow_took_s: float = 0.0  # time of slow requests, and what it would have been
     slow_expected_s: float = 0.0
 
 
@@ -76,10 +67,8 @@ _PACKED = struct.Struct(f"<dff{len(RunningTotals.__struct_fields__)}f")
 class Slot(NamedTuple):
     """What a disk did until `end_s`."""
 
-    end_s: float
-    """Monotonic time."""
-    seconds: float
-    """Duration, as the monotonic clock measured it."""
+    end_s: float  # monotonic time
+    seconds: float  # duration, as the monotonic clock measured it
     credits_ratio: float | None
     """Burst credits left at the end, of the resource with the least; None without burst."""
     totals: RunningTotals
@@ -259,8 +248,7 @@ BLOCK = 20
 class PackedSlots(msgspec.Struct, frozen=True, gc=False):
     """Slots in blocks, which are compressed when they are complete: to a fifth in most cases."""
 
-    blocks: tuple[bytes, ...] = ()
-    """Complete ones, the oldest first."""
+    blocks: tuple[bytes, ...] = ()  # complete ones, the oldest first
     last: tuple[bytes, ...] = ()
 
     def plus(self, packed: bytes, most: int) -> "PackedSlots":

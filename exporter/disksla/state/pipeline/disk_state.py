@@ -33,15 +33,13 @@ class DiskState(assessment.Assessed, frozen=True, kw_only=True, gc=False):
     """Everything known of one disk."""
 
     disk: Disk
-    assignment: Assignment
-    """Its terms, and the limits that follow from them."""
+    assignment: Assignment  # its terms, and the limits that follow from them
     reading: procfs.CounterValues | None = None
     """Its counters at the last sample in which it was listed; None before the first."""
     origin: procfs.CounterValues | None = None
     """Where its counters would have started if they had never wrapped or been reset:
     `reading - origin` is the total since disksla first sampled the disk."""
-    inflight: int = 0
-    """Requests in flight at the last sample, without `never_done`."""
+    inflight: int = 0  # requests in flight at the last sample, without `never_done`
     never_done: int = 0
     """Requests that the kernel has in flight although others completed at once after a silence:
     on kernels whose count does not return to 0, and where a request is lost."""
@@ -49,8 +47,7 @@ class DiskState(assessment.Assessed, frozen=True, kw_only=True, gc=False):
     data_writes: DataWrites = DataWrites()
     provider: ProviderState | None = None
     """What its statistics page says; None if it was never read."""
-    consumers: ConsumerTotals = NO_CONSUMERS
-    """What consumers used of it, while it was watched."""
+    consumers: ConsumerTotals = NO_CONSUMERS  # what consumers used of it, while it was watched
     mount: MountState | None = None
     """What else the kernel counts of an NFS mount; None for a block device."""
 
@@ -147,19 +144,15 @@ class DiskState(assessment.Assessed, frozen=True, kw_only=True, gc=False):
 class Sample(msgspec.Struct, frozen=True, gc=False):
     """One disk at one sample, before its verdict."""
 
-    disk_state: DiskState
-    """As before the sample, if there is an interval."""
-    active: bool
-    """Update the disk at the next tick even if its line does not change."""
+    disk_state: DiskState  # as before the sample, if there is an interval
+    active: bool  # update the disk at the next tick even if its line does not change
     interval: Interval | None = None
     """Increase of the counters; None where there is none, and `disk_state` is complete."""
     reading: procfs.CounterValues | None = None
     inflight: int = 0
     gap: GapReason | None = None
-    problem: str | None = None
-    """Why its line could not be parsed."""
-    close: tuple[procfs.CloseSample, ...] = ()
-    """Close samples within the interval."""
+    problem: str | None = None  # why its line could not be parsed
+    close: tuple[procfs.CloseSample, ...] = ()  # close samples within the interval
 
     @property
     def fewest(self) -> Interval | None:

@@ -21,8 +21,7 @@ class GroupState(Assessed, frozen=True, kw_only=True, gc=False):
     """Everything known of one group. What its disks do in the same time counts as one disk's."""
 
     shared: SharedLimits
-    devices: tuple[str, ...]
-    """The monitored disks in it, by kernel name."""
+    devices: tuple[str, ...]  # the monitored disks in it, by kernel name
     counted: tuple[str, ...]
     """The disks whose I/O is added up, monitored or not; none of them is above another."""
     certain_detector: throttling.DetectorState = throttling.DetectorState()
@@ -31,8 +30,7 @@ class GroupState(Assessed, frozen=True, kw_only=True, gc=False):
     """The second that was decided now, for the verdicts on the disks; None if none was."""
     throttled_s: Mapping[throttling.LimitKind, float] = {}
     """Seconds in which one of its disks was throttled by its limit, by limit."""
-    is_listed: bool = True
-    """Its disks are always sampled, or did nothing."""
+    is_listed: bool = True  # its disks are always sampled, or did nothing
 
     def credits_at(self, boottime_s: float) -> CreditAccount | None:
         """Return the credits at a time after the last update; None without a burst."""

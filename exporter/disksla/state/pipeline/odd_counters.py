@@ -61,8 +61,7 @@ class DataWrites(msgspec.Struct, frozen=True, gc=False):
 
     opening: int = 0
     """Number of the opening of the counters; 0 if the count was not read at the last sample."""
-    count: int = 0
-    """Data writes since that opening."""
+    count: int = 0  # data writes since that opening
     total: int = 0
 
     def plus(self, reading: tuple[int, int] | None) -> "tuple[DataWrites, int | None]":

@@ -31,8 +31,7 @@ class PreviousRun(msgspec.Struct, frozen=True):
     """State saved by an earlier daemon, to restore disks from."""
 
     saved: SavedState
-    boot: str
-    """Boot id of the machine now (random(4)); `saved.boot` is that of the earlier daemon."""
+    boot: str  # boot id of the machine now (random(4)); `saved.boot` is that of the earlier daemon
 
 
 def restore_disk(

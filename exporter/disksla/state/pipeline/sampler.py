@@ -104,8 +104,7 @@ class Sampler:
         `helper` is the socket of `disksla open-events`.
         """
         self.state = state
-        self.ticked_at_s = time.monotonic()
-        """Monotonic time of the last tick that was completed."""
+        self.ticked_at_s = time.monotonic()  # monotonic time of the last tick that was completed
         self.on_unknown_device: Callable[[], None] = lambda: None
         """Called in the sampler thread when /proc/diskstats lists other devices than before. Set
         by the owner of the device discovery."""
@@ -128,15 +127,13 @@ class Sampler:
         self._wall_offset_s: float | None = None
         """Wall time minus time since boot, at the last tick."""
         self._events: queue.SimpleQueue[_NewMatch | _Message] = queue.SimpleQueue()
-        self._matching = threading.Lock()
-        """Held by the thread that matches disks and terms."""
+        self._matching = threading.Lock()  # held by the thread that matches disks and terms
         self._matched = match_disks(state.configuration, state.inventory)
         """What was matched last; the sampler's thread may not know of it yet."""
         self._stopping = threading.Event()
         self._failure: str | None = None
         """Why the last tick failed, so that a lasting failure is logged once."""
-        self._work: deque[Iterator[None]] = deque()
-        """What is left to do for the last ticks."""
+        self._work: deque[Iterator[None]] = deque()  # what is left to do for the last ticks
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
     def post(self, event: Event) -> None:

@@ -31,8 +31,7 @@ class SamplerStats(msgspec.Struct, frozen=True):
     errors: Mapping[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
     problems: Mapping[str, str] = {}
     """Sources that cannot be read now: `source` or `source:device` -> error message."""
-    parts: Mapping[str, bool] = {}
-    """Whether other parts of the daemon work."""
+    parts: Mapping[str, bool] = {}  # whether other parts of the daemon work
 
     def ticked(self, lateness_s: float, missed_ticks: int) -> "SamplerStats":
         """Add one tick: its delay after the deadline, and the deadlines missed before it."""

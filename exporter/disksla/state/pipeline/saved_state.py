@@ -48,19 +48,16 @@ class SavedCredits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SavedSpending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bytes that probes of one kind used of one day's budget."""
 
-    day: int
-    """Days of UTC since 1970."""
+    day: int  # days of UTC since 1970
     bytes: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class SavedDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Saved state of one disk."""
 
-    terms: str
-    """Terms that were assigned to it; credits are restored only under the same terms."""
+    terms: str  # terms that were assigned to it; credits are restored only under the same terms
     credits: dict[Resource, SavedCredits] = {}
-    ceiling_iops: _Level | None = None
-    """Rate at which it was last throttled."""
+    ceiling_iops: _Level | None = None  # rate at which it was last throttled
     ceiling_bytes_per_second: _Level | None = None
     probes: dict[ProbeKind, SavedSpending] = {}
     """So that a restart of the daemon does not reset the daily budget."""
@@ -76,16 +73,12 @@ class DiskEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fals
     """A problem, or a change of the limits; times are those of the wall clock, since 1970."""
 
     cause: EventCause
-    limit: LimitKind | None
-    """Where it is throttled."""
+    limit: LimitKind | None  # where it is throttled
     began_s: float
-    seen_s: float
-    """When it was seen last; its end, if it has ended."""
-    seconds: float = 0.0
-    """How long it applied."""
+    seen_s: float  # when it was seen last; its end, if it has ended
+    seconds: float = 0.0  # how long it applied
     stage: Stage = "seen"
-    iops: float = 0.0
-    """What the disk served while it applied, at last."""
+    iops: float = 0.0  # what the disk served while it applied, at last
     bytes_per_second: float = 0.0
 
     @property
@@ -97,22 +90,17 @@ class DiskEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fals
 class SavedState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Content of the file."""
 
-    machine: str
-    """Hash of the machine id (machine-id(5)), not the id itself."""
-    boot: str
-    """Boot id of the kernel (random(4))."""
+    machine: str  # hash of the machine id (machine-id(5)), not the id itself
+    boot: str  # boot id of the kernel (random(4))
     clocks: Clocks
-    disks: dict[str, SavedDisk]
-    """By `disk_key`."""
+    disks: dict[str, SavedDisk]  # by `disk_key`
     groups: dict[str, dict[Resource, SavedCredits]] = {}
     """Credits of the machine, by the group of disks that share them."""
-    events: dict[str, tuple[DiskEvent, ...]] = {}
-    """Of the last hour, by `disk_key`."""
+    events: dict[str, tuple[DiskEvent, ...]] = {}  # of the last hour, by `disk_key`
 
 
 class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    disksla_state: int
-    """Version of the format."""
+    disksla_state: int  # version of the format
     crc32: int
     content: msgspec.Raw
 

@@ -52,12 +52,9 @@ class Kind(NamedTuple):
 class Usual(NamedTuple):
     """How long requests of a kind usually take."""
 
-    log_s: float
-    """Mean of the logarithms of seconds, so that a few slow seconds do not count much."""
-    seconds: float
-    """By how many seconds it is known; those that are forgotten do not count."""
-    at_s: float
-    """When it was updated."""
+    log_s: float  # mean of the logarithms of seconds, so that a few slow seconds do not count much
+    seconds: float  # by how many seconds it is known; those that are forgotten do not count
+    at_s: float  # when it was updated
 
     @property
     def latency_s(self) -> float:
@@ -80,17 +77,12 @@ class SlowTotals(msgspec.Struct, frozen=True, gc=False):
     """How long a disk was slow, and what is usual for it."""
 
     above_promise_s: float = 0.0
-    above_usual_s: float = 0.0
-    """Those above the promise do not count here."""
-    compared_s: float = 0.0
-    """Seconds in which it was known what is promised or usual, slow or not."""
-    reads: int = 0
-    """Requests that were slow, in the seconds above."""
+    above_usual_s: float = 0.0  # those above the promise do not count here
+    compared_s: float = 0.0  # seconds in which it was known what is promised or usual, slow or not
+    reads: int = 0  # requests that were slow, in the seconds above
     writes: int = 0
-    took_s: float = 0.0
-    """Their time in I/O-seconds."""
-    expected_s: float = 0.0
-    """Their time in I/O-seconds, had they been as is promised or usual."""
+    took_s: float = 0.0  # their time in I/O-seconds
+    expected_s: float = 0.0  # their time in I/O-seconds, had they been as is promised or usual
     usual: tuple[tuple[Kind, Usual], ...] = ()
 
     def after(

@@ -108,8 +108,7 @@ class DiskSnapshot(_Judged):
         """Increase since this daemon first sampled the disk, unwrapped; None before that."""
         self.inflight = disk_state.inflight if disk_state.is_listed else None
         """Requests in flight at the last sample; None if the disk was not listed in it."""
-        self.ceiling = disk_state.detector.ceiling
-        """Rate at which the disk was last throttled."""
+        self.ceiling = disk_state.detector.ceiling  # rate at which the disk was last throttled
         self.data_writes = disk_state.data_writes.exact_total
         """Counted exactly since the first count; None while they are not counted."""
         self.provider = disk_state.provider
@@ -211,8 +210,7 @@ class ArraySnapshot(NamedTuple):
 
     array: Array
     promise: ArrayPromise | None
-    disks: Sequence[DiskSnapshot]
-    """Those of its disks that are monitored."""
+    disks: Sequence[DiskSnapshot]  # those of its disks that are monitored
 
 
 class TermsSnapshot(msgspec.Struct, frozen=True):
@@ -222,8 +220,7 @@ class TermsSnapshot(msgspec.Struct, frozen=True):
     """When the oldest file of a source was true, in seconds since 1970."""
     expiry_timestamp_s: Mapping[TermsSource, float] = {}
     """Until when all files of a source may be relied on; without those that do not say it."""
-    unused: tuple[UnusedEntry, ...] = ()
-    """Entries that apply to no disk."""
+    unused: tuple[UnusedEntry, ...] = ()  # entries that apply to no disk
     problems: tuple[str, ...] = ()
     """What `disksla detect` could not find out, a machine type that is not known, and terms of
     which no limits follow."""

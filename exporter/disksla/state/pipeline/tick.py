@@ -27,12 +27,9 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     """Input of `advance`: one reading of the machine, and events since the tick before."""
 
     clocks: Clocks
-    diskstats: str | None
-    """Text of /proc/diskstats; None if it could not be read."""
-    lateness_s: float = 0.0
-    """Time from the deadline of the tick to the reading."""
-    missed_ticks: int = 0
-    """Deadlines that passed without a tick since the tick before."""
+    diskstats: str | None  # text of /proc/diskstats; None if it could not be read
+    lateness_s: float = 0.0  # time from the deadline of the tick to the reading
+    missed_ticks: int = 0  # deadlines that passed without a tick since the tick before
     inflight: dict[str, tuple[int, int]] = {}
     """Reads and writes in flight (sysfs `inflight`) of active devices with partitions."""
     data_writes: dict[str, tuple[Count, Count]] = {}
@@ -44,14 +41,12 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     """Counters of the NFS mounts by device; None if they were not read."""
     disks: tuple[Disk, ...] | None = None
     """All block devices and NFS mounts, if they changed since the tick before."""
-    cpus: Count | None = None
-    """CPUs of the machine, with the block devices."""
+    cpus: Count | None = None  # CPUs of the machine, with the block devices
     host: HostWait | None = None
     """iowait and PSI since boot; None if they were not read (see `needs_host_wait`)."""
     problems: dict[str, str] = msgspec.field(default_factory=dict, name="troubles")
     """Sources that could not be read: `source` or `source:device` -> error message."""
-    probes: tuple[ProbeResult, ...] = ()
-    """Probes that ran or were skipped since the tick before."""
+    probes: tuple[ProbeResult, ...] = ()  # probes that ran or were skipped since the tick before
     provider: tuple[Reading | Failure, ...] = ()
     """Readings of the statistics pages of disks since the tick before, in the order of time."""
     consumers: tuple[Consumption, ...] = ()
@@ -90,14 +85,10 @@ FORMAT = 1
 class RecordingHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """First line of a recording."""
 
-    recording: int
-    """Version of the format."""
-    interval_s: float
-    """Time between ticks."""
-    kernel: str
-    """Kernel release of the recorded machine."""
-    disksla: str
-    """Version of disksla that recorded."""
+    recording: int  # version of the format
+    interval_s: float  # time between ticks
+    kernel: str  # kernel release of the recorded machine
+    disksla: str  # version of disksla that recorded
     terms_files: tuple[TermsFile, ...] = ()
     """What the files of terms.d said at the start, the best source first."""
     configuration: ConfigurationText = ConfigurationText()

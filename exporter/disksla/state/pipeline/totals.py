@@ -35,10 +35,8 @@ class Traffic(msgspec.Struct, frozen=True):
 class Peak(msgspec.Struct, frozen=True, gc=False):
     """The highest rates of all windows that ended within one second."""
 
-    second: int
-    """Monotonic time, truncated to whole seconds."""
-    rates_per_second: tuple[float, ...]
-    """In the order of `Traffic`."""
+    second: int  # monotonic time, truncated to whole seconds
+    rates_per_second: tuple[float, ...]  # in the order of `Traffic`
 
 
 def traffic_of(interval: Interval) -> Traffic:
@@ -112,8 +110,7 @@ class LatencyMeter(msgspec.Struct, frozen=True, gc=False):
     """Seconds per request: the mean of each group of windows, counted once per request."""
     pending_requests: int = 0
     pending_ms: int = 0
-    pending_since_s: float = 0.0
-    """Monotonic time at which the first pending request was added."""
+    pending_since_s: float = 0.0  # monotonic time at which the first pending request was added
 
     def plus(self, completed: Iterable[tuple[int, int | None, float]]) -> "LatencyMeter":
         """Add completed requests: their number, the sum of their time in ms, and when.
@@ -153,10 +150,8 @@ class Undecided(msgspec.Struct, frozen=True, gc=False):
     """
 
     windows: tuple[Interval, ...] = ()
-    host: HostWait = NO_HOST_WAIT
-    """The disk's share of their iowait and PSI."""
-    waiting: WaitingVerdicts = NONE_WAITING
-    """What waits for the count of the provider."""
+    host: HostWait = NO_HOST_WAIT  # the disk's share of their iowait and PSI
+    waiting: WaitingVerdicts = NONE_WAITING  # what waits for the count of the provider
 
     def at_gap(self) -> tuple[WindowVerdict, ...]:
         """Return the verdicts where nothing more will be known: by the signs, or unproven."""
@@ -174,12 +169,9 @@ class VerdictTotals(msgspec.Struct, frozen=True, gc=False):
     """In the order of VERDICTS; their sum is the time assessed, without undecided windows."""
     throttled_s: tuple[float, ...] = (0.0,) * len(LIMIT_KINDS)
     """Throttled seconds by limit, in the order of LIMIT_KINDS."""
-    burst_s: float = 0.0
-    """Throttled seconds at the burst rate; they are among `throttled_s`."""
-    wait_s: float = 0.0
-    """I/O-seconds that requests waited because of throttling."""
-    host: HostWait = NO_HOST_WAIT
-    """The disk's share of iowait and PSI in throttled windows."""
+    burst_s: float = 0.0  # throttled seconds at the burst rate; they are among `throttled_s`
+    wait_s: float = 0.0  # I/O-seconds that requests waited because of throttling
+    host: HostWait = NO_HOST_WAIT  # the disk's share of iowait and PSI in throttled windows
 
     def plus(
         self, windows: Iterable[Interval], verdicts: Iterable[WindowVerdict]
@@ -239,11 +231,9 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     write_latency: LatencyMeter = LatencyMeter()
     load: Histogram = Histogram.empty(LOAD_BOUNDS_RATIO)
     peaks: tuple[Peak, ...] = ()
-    recent: tuple[Interval, ...] = ()
-    """The last windows for which the disk was updated."""
+    recent: tuple[Interval, ...] = ()  # the last windows for which the disk was updated
     verdict_totals: VerdictTotals = VerdictTotals()
-    complete_to: AssessedTime = AssessedTime()
-    """Assessed time that these totals include."""
+    complete_to: AssessedTime = AssessedTime()  # assessed time that these totals include
     undecided: Undecided = NONE_UNDECIDED
     """Windows of which only `least_writes`, `most_writes` and `others` are counted."""
     slow: SlowTotals = SlowTotals()
@@ -251,8 +241,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     """Data writes at least and at most; the same where they are counted exactly, and without
     flushes. They are at least as many only where no flushes are merged (`Interval`)."""
     most_writes: int = 0
-    others: int = 0
-    """Operations of an NFS mount that are neither reads nor writes."""
+    others: int = 0  # operations of an NFS mount that are neither reads nor writes
 
     def with_idle_until(self, assessed: AssessedTime, now_s: float) -> "DiskTotals":
         """Add the windows since `complete_to`, in all of which the disk was idle."""

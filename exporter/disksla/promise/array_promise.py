@@ -27,8 +27,7 @@ from msgspec.structs import asdict
 from disksla.kernel.disks import Disk, Layer, devices_below
 from disksla.promise.catalogue import Limits, Rates
 
-_EVEN = 1.01
-"""Promises that differ by less are the same."""
+_EVEN = 1.01  # promises that differ by less are the same
 
 
 class ArrayPart(msgspec.Struct, frozen=True):

@@ -76,8 +76,7 @@ _Bandwidth = Annotated[
 ]
 Iops = Annotated[float, rate(1, 10**9)]
 CATALOG_ID = pattern("an id of the catalogue such as vk.ceph-ssd", r"\S+")
-Caching = Literal["none", "read-only", "read-write"]
-"""What the host caches of a disk."""
+Caching = Literal["none", "read-only", "read-write"]  # what the host caches of a disk
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

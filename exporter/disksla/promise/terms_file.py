@@ -21,8 +21,7 @@ Entry_co = TypeVar("Entry_co", covariant=True)
 T = TypeVar("T")
 
 _Source = Literal["file", "api", "metadata"]
-LISTS = ("disks", "volumes", "problems")
-"""An invalid item of them costs that item, not the file."""
+LISTS = ("disks", "volumes", "problems")  # an invalid item of them costs that item, not the file
 _TIME = "a time with its zone such as 2026-08-21T10:30:00Z"
 
 
@@ -36,8 +35,7 @@ def _parse_time(text: str) -> float:
     return time.timestamp()
 
 
-Time = Annotated[float, FieldType(_TIME, _parse_time)]
-"""Seconds since 1970."""
+Time = Annotated[float, FieldType(_TIME, _parse_time)]  # seconds since 1970
 
 
 class MachineTerms(Strict, frozen=True, omit_defaults=True):

@@ -18,8 +18,7 @@ from apscheduler.triggers.cron import CronTrigger
 from disksla.base.operating_system.health import SourceHealth
 from disksla.base.operating_system.log import fields
 
-STOP_TIMEOUT_S = 10.0
-"""Longer than a probe takes to end fio and to remove its file."""
+STOP_TIMEOUT_S = 10.0  # longer than a probe takes to end fio and to remove its file
 _INSTANT = timedelta(microseconds=1)
 
 log = logging.getLogger("disksla.scheduler")

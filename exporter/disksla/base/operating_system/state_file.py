@@ -20,8 +20,7 @@ from disksla.base.operating_system.log import fields
 log = logging.getLogger("disksla.state")
 
 FILE_NAME = "state.json"
-MAX_BYTES = 16 * 1024**2
-"""Larger files are not read: no saved state comes near this size."""
+MAX_BYTES = 16 * 1024**2  # larger files are not read: no saved state comes near this size
 
 T = TypeVar("T")
 

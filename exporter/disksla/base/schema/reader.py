@@ -25,8 +25,7 @@ from disksla.base.text import escape_control
 
 MAX_PROBLEMS = 100
 """Enough for one round of corrections; bounds the work that a hostile file can cause."""
-MOST_ITEMS = 5_000
-"""Items of a list."""
+MOST_ITEMS = 5_000  # items of a list
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 

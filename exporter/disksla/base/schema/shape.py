@@ -23,8 +23,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 _LONGEST_TEXT = 500
-LONGEST_SHOWN = 60
-"""Characters of a text that messages quote."""
+LONGEST_SHOWN = 60  # characters of a text that messages quote
 
 
 class FieldType(msgspec.Struct, frozen=True):
@@ -140,5 +139,4 @@ class Shape:
         )
 
 
-shape_of = functools.cache(Shape)
-"""Returns the shape of the type of a field."""
+shape_of = functools.cache(Shape)  # returns the shape of the type of a field

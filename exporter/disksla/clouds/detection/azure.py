@@ -32,8 +32,7 @@ _ENDPOINTS = {
 """Of the API by the name of the cloud (`azEnvironment`). Tokens are issued for one of them."""
 _HEADERS = {"metadata": "true"}
 _LOCAL = "Local"
-_NO_TOKEN = {400, 404}
-"""Statuses of the token service if the machine has no identity."""
+_NO_TOKEN = {400, 404}  # statuses of the token service if the machine has no identity
 _OTHER_CLOUD = "the answer is not that of Azure; see that the provider is right"
 _ABOUT_METADATA: http.Explanations = {"not_found": _OTHER_CLOUD}
 _NO_IDENTITY = (

@@ -13,8 +13,7 @@ from disksla.promise.terms_file import DetectionProblem, PersistentVolume
 Item = TypeVar("Item")
 Machine = TypeVar("Machine")
 
-KUBERNETES = "kubernetes"
-"""In place of a provider: its API knows volumes of several."""
+KUBERNETES = "kubernetes"  # in place of a provider: its API knows volumes of several
 OF_ONE_DISK: tuple[ExchangeReason, ...] = ("denied", "not_found", "invalid")
 """Failures that concern one disk, or all alike. Others may be gone at the next run."""
 

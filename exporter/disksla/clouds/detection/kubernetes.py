@@ -25,8 +25,7 @@ from disksla.clouds.detection.findings import CloudDisk, Detected, Listing
 
 T = TypeVar("T")
 
-_MOST_VOLUMES = 1000
-"""More than a node can attach."""
+_MOST_VOLUMES = 1000  # more than a node can attach
 _LONGEST_TEXT = 1024
 _NAME = "[a-z0-9.-]"
 _CORE = "/api/v1"

@@ -68,8 +68,7 @@ _COMMAND = struct.Struct("<BBHIIIQQII6III")
 _GET_LOG_PAGE = 0x02
 _STATISTICS_PAGE = 0xD0
 _NAMESPACE_ID = 1
-_INVALID_LOG_PAGE = 0x109
-"""Status code and its type, without the bits of a retry."""
+_INVALID_LOG_PAGE = 0x109  # status code and its type, without the bits of a retry
 
 _PERMISSION = {errno.EPERM, errno.EACCES}
 _REMOVED = {errno.ENOENT, errno.ENODEV, errno.ENXIO}

@@ -37,8 +37,7 @@ _OFFSETS: dict[VolumeKind, dict[EbsLimit, int]] = {
 """Offsets of the counters of exceeded limits. Those of instance store are limits of the volume, in
 the place where a page of EBS has those of the instance."""
 _VERSIONS = (0, 1)
-_MOST_COUNT = 2**63 - 1
-"""More cannot be right: as microseconds it is 292,000 years."""
+_MOST_COUNT = 2**63 - 1  # more cannot be right: as microseconds it is 292,000 years
 _HEAD = struct.Struct("<II")
 _COUNTERS = struct.Struct("<6Q")
 COUNTER_FIELDS = (

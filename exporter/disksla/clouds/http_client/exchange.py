@@ -20,8 +20,7 @@ C = TypeVar("C")
 
 LINK_LOCAL = "169.254.169.254"
 """Address of the metadata service at most providers; it never leaves the machine's host."""
-_MOST_SKEW_S = 300.0
-"""Clocks may differ by this much before a cloud rejects signatures or tokens."""
+_MOST_SKEW_S = 300.0  # clocks may differ by this much before a cloud rejects signatures or tokens
 _MOST_TEXT = 256
 _MOST_NUMBER = 10**18
 

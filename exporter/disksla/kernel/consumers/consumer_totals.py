@@ -8,16 +8,12 @@ import msgspec
 
 from disksla.kernel.consumers.consumption import NOT_NAMED, OTHER, Consumption, OwnLimit
 
-Who = tuple[str, str]
-"""Consumer, and program or an empty text."""
-MOST_SERIES = 5
-"""Consumers with series of their own on a disk; beside them are NOT_NAMED."""
-MOST_NAMES = 100
-"""Consumers with series of their own at a time, on all disks."""
+Who = tuple[str, str]  # consumer, and program or an empty text
+MOST_SERIES = 5  # consumers with series of their own on a disk; beside them are NOT_NAMED
+MOST_NAMES = 100  # consumers with series of their own at a time, on all disks
 FORGOTTEN_S = 3600.0
 """A consumer that was silent for so long loses its series, if others need the room."""
-LEAST_SHARE = 0.05
-"""Of a minute; consumers with less get no series."""
+LEAST_SHARE = 0.05  # of a minute; consumers with less get no series
 _SILENT_S = 120.0
 """After this time, in which Prometheus has read it, the series of a consumer may be given to
 another."""

@@ -13,12 +13,9 @@ import msgspec
 
 from disksla.base.counts import Counts
 
-KERNEL = "kernel"
-"""What the kernel does by itself, such as the journal of a file system."""
-UNATTRIBUTED = "unattributed"
-"""What is known to be of a program, but not of which."""
-OTHER = "other"
-"""Consumers that are not named, because there are too many."""
+KERNEL = "kernel"  # what the kernel does by itself, such as the journal of a file system
+UNATTRIBUTED = "unattributed"  # what is known to be of a program, but not of which
+OTHER = "other"  # consumers that are not named, because there are too many
 NOT_NAMED = (OTHER, KERNEL, UNATTRIBUTED)
 
 _LONGEST_NAME = 256
@@ -70,10 +67,8 @@ class WatchedDisk(NamedTuple):
 
 
 _COUNT_LIMIT = 2**64
-_NUMBER = re.compile(r"\d+:\d+")
-"""Major and minor number of a disk."""
-_NAMELESS = "(unknown)"
-"""In place of them, for a disk without a name, such as a path of NVMe."""
+_NUMBER = re.compile(r"\d+:\d+")  # major and minor number of a disk
+_NAMELESS = "(unknown)"  # in place of them, for a disk without a name, such as a path of NVMe
 
 
 NOTHING = Counts()

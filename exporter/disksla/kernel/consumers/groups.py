@@ -20,8 +20,7 @@ LARGEST_SHARE = 0.02
 """Scans take at most this share of a CPU: with ten thousand groups, one takes half a second."""
 REMEMBERED_S = 3600.0
 _MOST_ENDED = 10_000
-_SHARES = 10
-"""Each user may add a tenth of them."""
+_SHARES = 10  # each user may add a tenth of them
 _Found = tuple[int, int, str, int]
 """Id of a group, id of the group above, path, and user id of its owner."""
 _CONTAINER_LOGS = Path("var") / "log" / "containers"

@@ -90,8 +90,7 @@ def _open(directory: str, group: int) -> int | None:
 
 WATCHED_AFTER_S = 60.0
 """A disk is watched for this time after it was busy, also where it has no I/O between."""
-MOST_READ = 2000
-"""Groups whose `io.stat` is read."""
+MOST_READ = 2000  # groups whose `io.stat` is read
 _DESCRIPTOR_SHARE = 0.25
 """Largest share of the descriptors of this process that these files may use."""
 _SCAN_EVERY_S = 10.0

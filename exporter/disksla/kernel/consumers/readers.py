@@ -26,8 +26,7 @@ from disksla.kernel.performance_events.request_sampler import RequestSampler
 from disksla.kernel.performance_events.source import EventSource, OpenEvents
 
 SAMPLE_EVERY_S, POST_EVERY_S = 0.25, 1.0
-BUSY_FOR_S = 60.0
-"""Requests are sampled for this time after a disk was throttled or busy."""
+BUSY_FOR_S = 60.0  # requests are sampled for this time after a disk was throttled or busy
 SAMPLED_LATELY_S = 3.0
 _STOP_TIMEOUT_S = 2.0
 

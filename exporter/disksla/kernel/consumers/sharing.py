@@ -26,12 +26,9 @@ from disksla.kernel.consumers.consumption import (
     WatchedDisk,
 )
 
-MOST_NAMED = 16
-"""Consumers of a disk in one reading."""
-FEW_MERGES = 0.02
-"""Share of the requests of a disk; groups count them before they are merged."""
-HELD_S = 10.0
-"""A group has had the rate of its limit for this time."""
+MOST_NAMED = 16  # consumers of a disk in one reading
+FEW_MERGES = 0.02  # share of the requests of a disk; groups count them before they are merged
+HELD_S = 10.0  # a group has had the rate of its limit for this time
 TOLERANCE = 0.03
 _MOST_READINGS = 32
 

@@ -18,8 +18,7 @@ from disksla.base.errors import DECODE_ERRORS
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.procfs import KubeletMount, Mount, kubelet_device, kubelet_mount
 
-MAX_BYTES = 65_536
-"""Largest file that is parsed; a real one has less than 1 KiB."""
+MAX_BYTES = 65_536  # largest file that is parsed; a real one has less than 1 KiB
 _MAX_CHARACTERS = 1024  # the id of a disk of Azure has about 200
 _EPHEMERAL = "Ephemeral"
 _DISK_NAME = r"projects/[^/]+/(?:zones/[^/]+/disks/([^/]+)|regions/[^/]+/disks/([^/]+))"

@@ -10,8 +10,7 @@ from disksla.kernel.disks.layer import Layer
 from disksla.kernel.nfs import nfs_mounts
 from disksla.kernel.procfs import Mount
 
-DiskKind = Literal["disk", "nfs"]
-"""What is called a disk: a block device, or an NFS mount."""
+DiskKind = Literal["disk", "nfs"]  # what is called a disk: a block device, or an NFS mount
 
 
 class Disk(msgspec.Struct, frozen=True, omit_defaults=True):

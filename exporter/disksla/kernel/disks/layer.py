@@ -77,8 +77,7 @@ def _below(read: Attribute, path: str, name: str) -> Below:
 
 _ARRAY_IMAGE = re.compile(r"_(r|m)image_\d+$")
 _METADATA = re.compile(r"_(rmeta_\d+|mlog|tmeta|cmeta)$")
-_FAR = 8
-"""Bits of the number of near copies, and of far copies, in the layout of RAID 10."""
+_FAR = 8  # bits of the number of near copies, and of far copies, in the layout of RAID 10
 
 
 def _of_md(read: Attribute, link: Attribute) -> Layer | None:

@@ -52,8 +52,7 @@ def decode_property(encoded: str) -> str:
     return _ENCODED.sub(lambda match: chr(int(match[1], 16)), encoded)
 
 
-LONGEST_NAME = LONGEST_LABEL_VALUE
-"""Longest serial number or model, in characters."""
+LONGEST_NAME = LONGEST_LABEL_VALUE  # longest serial number or model, in characters
 
 _TOO_MANY = 2**64
 _TOO_LARGE = 2**63

@@ -38,19 +38,15 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _DEVICE, _MOUNTED, _TYPE = "device ", " mounted on ", " with fstype "
 _BYTES = re.compile(r"bytes:\s+(.*)")
 _TRANSPORT = re.compile(r"xprt:\s+(\S+) (.*)")
-_COUNT = re.compile(r": (\d+)")
-"""In the lines of operations, each has one."""
-_RETURNED = re.compile(r"RETURN: (\d+)")
-"""Of DELEGRETURN and LAYOUTRETURN."""
+_COUNT = re.compile(r": (\d+)")  # in the lines of operations, each has one
+_RETURNED = re.compile(r"RETURN: (\d+)")  # of DELEGRETURN and LAYOUTRETURN
 _OF_CONNECTIONS = {"on_wire", "returned"}
 """Values that fall, too: when replies come, and when another mount is gone."""
 _OPERATIONS = "per-op statistics"
 _SESSIONS = ",sessions"
-NFS = ("nfs", "nfs4")
-"""Types of file systems whose counters are here."""
+NFS = ("nfs", "nfs4")  # types of file systems whose counters are here
 _READ, _WRITTEN = 4, 5
-_QUEUE, _RTT, _EXECUTE = 5, 6, 7
-"""Places of times among the numbers of an operation."""
+_QUEUE, _RTT, _EXECUTE = 5, 6, 7  # places of times among the numbers of an operation
 _SENDS = {"tcp": 5, "rdma": 5, "local": 4, "udp": 2}
 """Place of the number of requests that were sent; replies and replies to no request follow."""
 _CONNECTS = {"tcp": 2, "rdma": 2, "local": 1}

@@ -83,10 +83,8 @@ def _text(path: Path, errors: list[str]) -> str:
     return ""
 
 
-SLOW_S = 0.001
-"""A reading that took so much CPU time is repeated once a second."""
-MANY_MOUNTS = 20
-"""With more mounts, it is once a second, too."""
+SLOW_S = 0.001  # a reading that took so much CPU time is repeated once a second
+MANY_MOUNTS = 20  # with more mounts, it is once a second, too
 
 
 class MountstatsFile:

@@ -25,8 +25,7 @@ from disksla.base.operating_system.perf_events import close_all
 from disksla.kernel.performance_events import protocol
 from disksla.kernel.performance_events.opening import Plan, record_of
 
-MOST_SETS = 4
-"""Of all clients. disksla-events.socket has the same number as MaxConnections=."""
+MOST_SETS = 4  # of all clients. disksla-events.socket has the same number as MaxConnections=
 _WATCH = "while grep -q ^tfd: /proc/$$/fdinfo/$0; do sleep 1; done"
 _AMBIENT, _CLEAR_ALL = 47, 4  # PR_CAP_AMBIENT of linux/prctl.h
 
@@ -90,10 +89,8 @@ class OpenSets:
         return found
 
 
-TIMEOUT_S = 2.0
-"""How long a client may take to send its request, and to receive each message."""
-MOST_SILENT = 100
-"""Clients that have sent nothing yet."""
+TIMEOUT_S = 2.0  # how long a client may take to send its request, and to receive each message
+MOST_SILENT = 100  # clients that have sent nothing yet
 
 _CREDENTIALS = struct.Struct("iII")  # struct ucred: process, user, group
 

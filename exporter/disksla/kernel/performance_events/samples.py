@@ -8,19 +8,15 @@ from disksla.base.errors import DiskslaError
 from disksla.kernel.performance_events.protocol import COMM_BYTES
 
 _SAMPLE = 9  # linux/perf_event.h
-_HEAD = struct.Struct("=IHH")
-"""Kind, flags and length of a record."""
+_HEAD = struct.Struct("=IHH")  # kind, flags and length of a record
 _ALIGNMENT = 8
-_UNTIL_COMM = 28
-"""Bytes of a tracepoint's record before `rwbs`."""
+_UNTIL_COMM = 28  # bytes of a tracepoint's record before `rwbs`
 _LEAST_COMM, _MOST_COMM = 32, 256
 PERIODS = (1, 3, 7, 13, 29, 61, 127, 251, 509, 1021, 2039, 4093)
 """Odd primes, but the first: each occurrence. Often requests of two kinds alternate, and an even
 period would see one of them only (measured)."""
-_PAGES, _LEAST_PAGES = 256, 16
-"""Of all buffers, but for many CPUs; of one."""
-MOST_PER_S = 2000.0
-"""Samples of all disks; each takes about 1.3 us."""
+_PAGES, _LEAST_PAGES = 256, 16  # of all buffers, but for many CPUs; of one
+MOST_PER_S = 2000.0  # samples of all disks; each takes about 1.3 us
 
 
 class RequestSample(NamedTuple):

@@ -176,10 +176,8 @@ def _rise(old: int | None, new: int | None) -> int:
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _READS, _READ_SECTORS, _WRITES, _WRITTEN_SECTORS, _INFLIGHT = 0, 2, 4, 6, 8
-_FLUSHES = 15
-"""The time that they took follows."""
-_FEWEST = 11
-"""Numbers that every kernel has."""
+_FLUSHES = 15  # the time that they took follows
+_FEWEST = 11  # numbers that every kernel has
 
 
 class CloseSample(Summable, frozen=True, array_like=True, gc=False):

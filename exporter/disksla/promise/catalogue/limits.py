@@ -317,10 +317,8 @@ TermsSource = Literal["configuration", "file", "api", "metadata", "none"]
 """Who says what a disk is, the best first."""
 TERMS_SOURCES: tuple[TermsSource, ...] = get_args(TermsSource)
 
-UNKNOWN_TERMS = "unknown"
-"""Terms and provider of a disk of which nothing says what it was sold as."""
-CUSTOM_TERMS = "custom"
-"""Terms and provider of a disk whose terms are written out, wherever."""
+UNKNOWN_TERMS = "unknown"  # terms and provider of a disk of which nothing says what it was sold as
+CUSTOM_TERMS = "custom"  # terms and provider of a disk whose terms are written out, wherever
 TERMS_TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
 """What people read of terms that are no type of the catalogue."""
 

@@ -31,8 +31,7 @@ from disksla.promise.catalogue.limits import (
 from disksla.promise.catalogue.rules import Amount
 from disksla.promise.catalogue.terms import Confidence, RowSource
 
-Row = Mapping[str, str]
-"""A line of a table, by column."""
+Row = Mapping[str, str]  # a line of a table, by column
 
 MachineKey = Literal["name", "series", "vcpus"]
 

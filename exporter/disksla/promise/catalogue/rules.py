@@ -13,12 +13,10 @@ import msgspec
 from disksla.base.schema import Bytes, BytesPerSecond, Flag, Number
 from disksla.base.units import GIB
 
-Amount = TypeVar("Amount", bound=float)
-"""What a rule returns, with the field type of its numbers."""
+Amount = TypeVar("Amount", bound=float)  # what a rule returns, with the field type of its numbers
 
 _NO_AMOUNT: Any = 0.0
-_DIGITS = 9
-"""Of a number of units, before it is rounded."""
+_DIGITS = 9  # of a number of units, before it is rounded
 
 
 class RuleInput(NamedTuple):
@@ -307,8 +305,7 @@ BandwidthRule = (
     | FromIops
     | _SeveralRules[BytesPerSecond]
 )
-PeakRule = SizeRule[Amount] | Least[Amount] | FromBaseline[Amount]
-"""A rule for a burst rate."""
+PeakRule = SizeRule[Amount] | Least[Amount] | FromBaseline[Amount]  # a rule for a burst rate
 
 
 def provisioned_parts(rule: object) -> list[Provisioned[float]]:

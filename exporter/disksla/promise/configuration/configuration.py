@@ -11,8 +11,7 @@ from disksla.promise.configuration.settings import DiskEntry, Settings
 from disksla.promise.disk_entry import CATALOG_ID, SoldDisk
 from disksla.promise.terms_file import TermsFileOf
 
-TermsFile = TermsFileOf[DiskEntry | None]
-"""None in place of an invalid entry."""
+TermsFile = TermsFileOf[DiskEntry | None]  # None in place of an invalid entry
 
 
 class FileEntry(SoldDisk, frozen=True):

@@ -14,8 +14,7 @@ _EBS_DASH = re.compile(r"^vol-(?=[0-9a-f]+$)")
 _UUID_START = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]")
 _WWN_PREFIX = re.compile(r"^(0x|naa\.|eui\.|3(?=(?:[0-9a-f]{16}){1,2}$))")
 
-Word = tuple[str, str]
-"""What is said of a disk, and its kind: ('serial', '0a1b')."""
+Word = tuple[str, str]  # what is said of a disk, and its kind: ('serial', '0a1b')
 _NONE: frozenset[str] = frozenset()
 
 

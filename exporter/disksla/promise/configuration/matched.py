@@ -15,8 +15,7 @@ from disksla.promise.configuration.found_terms import UnusedEntry, find_all
 from disksla.promise.configuration.matching import Assignments, assign_found
 from disksla.promise.terms_file import PersistentVolume
 
-MOST_NAMED = 5
-"""Entries and disks that a line of the log names."""
+MOST_NAMED = 5  # entries and disks that a line of the log names
 
 
 class Matched(msgspec.Struct, frozen=True):

@@ -31,8 +31,7 @@ from disksla.promise.disk_entry import CATALOG_ID
 
 DEFAULT_DIRECTORY = Path("/etc/disksla")
 DEFAULT_FILE = DEFAULT_DIRECTORY / "disksla.yml"
-TERMS_DIRECTORY = "terms.d"
-"""Beside the configuration file."""
+TERMS_DIRECTORY = "terms.d"  # beside the configuration file
 
 _LARGEST_DISK_BYTES = 1024 * TIB
 """Where the size of a disk is not known: a disk of this size may have any option, and bounds of

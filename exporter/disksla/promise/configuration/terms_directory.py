@@ -25,10 +25,8 @@ from disksla.promise.configuration.settings_file import (
 from disksla.promise.terms_file import LISTS, TermsFileOf
 
 SUFFIXES = (".json", ".yaml", ".yml")
-MOST_FILES = 100
-"""Files that are read of one directory."""
-MOST_ENTRIES = 20_000
-"""Disks and volumes in the files of one directory: they take 35 MB."""
+MOST_FILES = 100  # files that are read of one directory
+MOST_ENTRIES = 20_000  # disks and volumes in the files of one directory: they take 35 MB
 
 
 class _Version(NamedTuple):

@@ -26,10 +26,8 @@ from disksla.verdict.interval import Clocks
 
 SECONDS_KEPT = 300
 MINUTES_KEPT = 60
-_MINUTE_S = 59.5
-"""A minute ends at the second that is nearest to its end."""
-_ROUNDING_S = 0.5
-"""Durations of slots have seven digits, and no slot is shorter than this."""
+_MINUTE_S = 59.5  # a minute ends at the second that is nearest to its end
+_ROUNDING_S = 0.5  # durations of slots have seven digits, and no slot is shorter than this
 
 
 class DiskHistory(msgspec.Struct, frozen=True, gc=False):

@@ -223,8 +223,7 @@ def credits_ratio_of(account: CreditAccount | None, limits: Limits) -> float | N
     )
 
 
-COLUMNS = 60
-"""Columns of a chart: five seconds each for five minutes, a minute each for an hour."""
+COLUMNS = 60  # columns of a chart: five seconds each for five minutes, a minute each for an hour
 
 
 def columns_of(slots: Sequence[Slot], now_s: float, column_s: float) -> list[Slot | None]:
@@ -241,8 +240,7 @@ def columns_of(slots: Sequence[Slot], now_s: float, column_s: float) -> list[Slo
     return [total_slot(each) if each else None for each in by_column]
 
 
-BLOCK = 20
-"""Slots of a block."""
+BLOCK = 20  # slots of a block
 
 
 class PackedSlots(msgspec.Struct, frozen=True, gc=False):

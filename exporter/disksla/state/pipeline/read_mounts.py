@@ -22,8 +22,7 @@ from disksla.verdict.throttling import LONGEST_WINDOW_S, Sign
 
 _MOUNT_SIGNS: frozenset[Sign] = frozenset({"bucket"})
 """Of NFS mounts. Pauses are not looked for: requests are done by others, too."""
-_LONGEST_S = 3.0
-"""A longer time between two readings is a gap: they are a second apart at most."""
+_LONGEST_S = 3.0  # a longer time between two readings is a gap: they are a second apart at most
 
 
 def mounts_context(state: State, context: TickContext) -> TickContext:

@@ -56,8 +56,7 @@ MOST_WAITING = 10
 LATEST_COUNT_S = 0.01
 """Data writes that were counted later than this after the clocks were read are not of the window:
 a tenth of the shortest, as much as the bounds of credits allow."""
-CLOCK_SET_S = 1.0
-"""A larger step of the wall clock is logged and passed to `on_clock_set`."""
+CLOCK_SET_S = 1.0  # a larger step of the wall clock is logged and passed to `on_clock_set`
 
 log = logging.getLogger("disksla.sampler")
 

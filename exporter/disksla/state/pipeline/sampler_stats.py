@@ -17,8 +17,7 @@ SOURCES = (
 """Sources of data: /proc/diskstats; sysfs and the udev database; sysfs `inflight`; /proc/stat;
 /proc/pressure/io; performance events; sysfs `stat`; /proc/self/mountstats; and ticks of the
 sampler, which fail by a bug only."""
-HOST_SOURCES = ("iowait", "pressure")
-"""Sources that are not read at every tick."""
+HOST_SOURCES = ("iowait", "pressure")  # sources that are not read at every tick
 
 
 class SamplerStats(msgspec.Struct, frozen=True):

@@ -18,8 +18,7 @@ from disksla.verdict.interval import Clocks
 from disksla.verdict.throttling import LimitKind
 
 FORMAT = 1
-CLOCK_ERROR_S = 60.0
-"""Assumed error of the wall clock over a reboot."""
+CLOCK_ERROR_S = 60.0  # assumed error of the wall clock over a reboot
 
 _Level = Annotated[float, msgspec.Meta(ge=0)]
 
@@ -65,8 +64,7 @@ class SavedDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 EventCause = Literal["throttled", "no_credits", "slow", "below", "stalled", "limits_changed"]
 """`no_credits`: throttled at its own limit, without burst credits."""
-Stage = Literal["seen", "began", "ended"]
-"""`seen`: for too short a time to be said."""
+Stage = Literal["seen", "began", "ended"]  # `seen`: for too short a time to be said
 
 
 class DiskEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

@@ -18,21 +18,15 @@ from disksla.verdict.throttling import LIMITED_VERDICTS, WindowVerdict
 Direction = Literal["read", "write"]
 FORGOTTEN_IN_S = 6 * 3600.0
 """What was usual counts less by a factor of e each time: after a day, by 55."""
-KNOWN_AFTER_S = 600.0
-"""Seconds of a kind of requests until it is known what is usual."""
-ABOVE_USUAL = 5.0
-"""Caches and other machines on the same storage change latency by less."""
+KNOWN_AFTER_S = 600.0  # seconds of a kind of requests until it is known what is usual
+ABOVE_USUAL = 5.0  # caches and other machines on the same storage change latency by less
 ABOVE_PROMISE = 1.2
-LEAST_S = 0.001
-"""Nobody waits for less."""
+LEAST_S = 0.001  # nobody waits for less
 ENOUGH_MS = 5
 """Of a second. The kernel counts whole milliseconds, so one is a fifth of this."""
-SMALL_BYTES = 16 * 1024
-"""Promises of latency are about requests of up to this size,"""
-LOW_LOAD = 0.8
-"""at up to this load,"""
-ALONE = 2.0
-"""and with up to this many requests in flight, on average."""
+SMALL_BYTES = 16 * 1024  # promises of latency are about requests of up to this size,
+LOW_LOAD = 0.8  # at up to this load,
+ALONE = 2.0  # and with up to this many requests in flight, on average
 
 
 class Kind(NamedTuple):

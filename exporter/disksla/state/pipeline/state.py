@@ -18,8 +18,7 @@ from disksla.state.pipeline.totals import AssessedTime
 from disksla.verdict.interval import Clocks
 from disksla.verdict.throttling import DetectorState
 
-MOST_LOOKED_AT = 8
-"""Disks that are looked at closer at once."""
+MOST_LOOKED_AT = 8  # disks that are looked at closer at once
 FIRST_LOOK_S = 1.2
 """Longer than a window of any limiter, and until the first second is decided. A disk that does not
 pause in it is looked at no longer."""
@@ -28,8 +27,7 @@ LOOK_S = 4.0
 """A disk that pauses is looked at for this time, or for SHORT_LOOK_S if ENOUGH_PAUSES are seen
 then: two seconds are decided by then."""
 ENOUGH_PAUSES = 20
-LOOK_EVERY_S = 10.0
-"""As long as verdicts remember (`disksla.verdict.throttling`)."""
+LOOK_EVERY_S = 10.0  # as long as verdicts remember (`disksla.verdict.throttling`)
 
 
 class MountsRead(msgspec.Struct, frozen=True, gc=False):

@@ -128,8 +128,7 @@ def decode_tick(line: bytes, number: int) -> Tick:
         raise DiskslaError(f"line {number}: invalid tick: {error}") from None
 
 
-DEAD_AFTER_S = 5.0
-"""A sampler whose next tick is overdue by more than this is considered dead."""
+DEAD_AFTER_S = 5.0  # a sampler whose next tick is overdue by more than this is considered dead
 GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 """Multiples of it are spread evenly between whole numbers, however many they are."""
 

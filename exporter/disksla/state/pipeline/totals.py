@@ -19,8 +19,7 @@ from disksla.state.provider_count import NONE_WAITING, WaitingVerdicts
 from disksla.verdict.interval import Interval, idle, load_of
 from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS, WindowVerdict
 
-KEPT_S = 60
-"""For so long, the highest rates of any window are kept: they show microbursts."""
+KEPT_S = 60  # for so long, the highest rates of any window are kept: they show microbursts
 
 
 class Traffic(msgspec.Struct, frozen=True):
@@ -92,8 +91,7 @@ LATENCY_BOUNDS_S = (
 )  # fmt: skip
 """Bounds that include the latencies that providers promise: 0.5 ms, 1 ms, 3 ms and 20 ms."""
 
-ENOUGH_MS = 20
-"""One millisecond is 5 % of this."""
+ENOUGH_MS = 20  # one millisecond is 5 % of this
 LONGEST_WAIT_S = 1.0
 
 
@@ -205,8 +203,7 @@ class VerdictTotals(msgspec.Struct, frozen=True, gc=False):
 
 LOAD_BOUNDS_RATIO = (0.01, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
 
-RECENT_WINDOWS = 10
-"""Present rates and loads are means over this many windows."""
+RECENT_WINDOWS = 10  # present rates and loads are means over this many windows
 
 
 class AssessedTime(msgspec.Struct, frozen=True, gc=False):

@@ -33,8 +33,7 @@ def lvm(*below: Below, minimum: int = 512, optimal: int = 0, size: int = 100) ->
     return dm_layer(Below("", size, optimal, "vg-data", "LVM-x"), minimum, below)
 
 
-RAID_CARD = 256 * KIB
-"""optimal_io_size of a volume of a RAID controller with four disks."""
+RAID_CARD = 256 * KIB  # optimal_io_size of a volume of a RAID controller with four disks
 
 
 @pytest.mark.parametrize(

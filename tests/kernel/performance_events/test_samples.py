@@ -19,12 +19,10 @@ from disksla.kernel.performance_events.samples import (
 )
 from support.request_samples import lost, record
 
-COMMS = (36, 38)
-"""Offset of the name of the program in kernels up to 6.12, and in 6.18."""
+COMMS = (36, 38)  # offset of the name of the program in kernels up to 6.12, and in 6.18
 
 
-UNKNOWN = struct.pack("=IHHQ", 5, 0, 16, 0)
-"""A record of another kind, such as THROTTLE."""
+UNKNOWN = struct.pack("=IHHQ", 5, 0, 16, 0)  # a record of another kind, such as THROTTLE
 names = st.binary(min_size=16, max_size=16)
 samples = st.builds(
     RequestSample,

@@ -17,8 +17,7 @@ from disksla.promise.catalogue.machine import find_machine, machine_groups
 from disksla.promise.catalogue.terms import Provision
 
 CATALOG = load_catalog()
-LEAST = 1 - 0.012
-"""A steady rate at a limit is hardly ever lower."""
+LEAST = 1 - 0.012  # a steady rate at a limit is hardly ever lower
 
 
 class Point(NamedTuple):
@@ -26,8 +25,7 @@ class Point(NamedTuple):
 
     row: str
     size: str
-    measured: Rates
-    """Only what was measured."""
+    measured: Rates  # only what was measured
     options: tuple[tuple[str, str], ...] = ()
     of_burst: bool = False
 

@@ -146,14 +146,10 @@ def decided_by_count(
     if all(each.verdict == "idle" for each in verdicts):
         ready = len(verdicts)  # nothing can be throttled
         counts = (*counts, *[None] * (ready - len(counts)))
-    while 0 < ready < len(verdicts) and _is_same_second(*windows[ready - 1 : ready + 1]):
+    while 0 < ready < len(verdicts) and int(windows[ready - 1].end_s) == int(windows[ready].end_s):
         ready -= 1
     decided = tuple(map(_by_count, windows, verdicts[:ready], counts[:ready]))
     return WaitingVerdicts(verdicts[ready:], counts[ready:], over_s), decided
-
-
-def _is_same_second(window: Interval, later: Interval) -> bool:
-    return int(window.end_s) == int(later.end_s)
 
 
 def _shared(

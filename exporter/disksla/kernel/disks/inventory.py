@@ -192,12 +192,6 @@ def _directory_of(link: str) -> str:
     return os.path.normpath(os.path.join(link, "..", target))  # noqa: PTH118 -- as above
 
 
-def _udev_properties(entry: str) -> dict[str, str]:
-    """Return the properties in an entry of the udev database; none if there is no entry."""
-    content = _read_optional(entry, _MAX_ENTRY_BYTES)
-    return {} if content is None else parse_udev_data(content.decode(errors="replace"))
-
-
 def _describe(directory: str, udev_data: str, provider: str | None) -> Disk:
     """Return the record of a device, from its own directory and its udev properties.
 
@@ -209,7 +203,8 @@ def _describe(directory: str, udev_data: str, provider: str | None) -> Disk:
     # A hidden device has no device number, because it cannot be opened.
     hidden = files.name("hidden") == "1"
     major, minor = (0, 0) if hidden else files.parsed("dev", parse_device_number)
-    properties = _udev_properties(f"{udev_data}/b{major}:{minor}")
+    entry = _read_optional(f"{udev_data}/b{major}:{minor}", _MAX_ENTRY_BYTES) or b""
+    properties = parse_udev_data(entry.decode(errors="replace"))
     by_id, links = links_of(properties)
     partition = "partition" in files
     described = Disk(

@@ -64,7 +64,9 @@ def find_all(disks: Iterable[Disk], settings: Settings, terms_files: Iterable[Te
             has_matched[match] = bool(matching)
             new = [name for name in matching if name not in by_disk]
             if new:
-                by_disk |= dict.fromkeys(new, FoundTerms(entry, _said_by(file, place), file))
+                # Of a provider, who says it; else where it is.
+                said_by = place if file is None or file.source == "file" else file.origin
+                by_disk |= dict.fromkeys(new, FoundTerms(entry, said_by, file))
                 continue
         source = "configuration" if file is None else file.source
         if has_matched[match]:
@@ -121,11 +123,6 @@ def _entries(
     for file in terms_files:
         for index, entry in file.entries():
             yield file, f"disks[{index}] of {file.name}", entry
-
-
-def _said_by(file: TermsFile | None, place: str) -> str:
-    """Return where an entry is, for people: of a provider, who says it."""
-    return place if file is None or file.source == "file" else file.origin
 
 
 def _device_by_mount(disks: Sequence[Disk]) -> dict[str, str]:

@@ -223,6 +223,9 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
         at_minute, started_s = totals_of(disk_state, second.assessed_s), second.end_s
     same_limits = is_unchanged or history.limits == disk_state.assignment.limits
     events = events_after(_without_stall(history, disk_state), latest, second.realtime_s)
+    changed = DiskEvent(
+        "limits_changed", None, second.realtime_s, second.realtime_s, stage="ended"
+    )
     return msgspec.structs.replace(
         history,
         disk_state=disk_state,
@@ -231,7 +234,7 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
         started_s=started_s,
         packed_seconds=packed_seconds,
         packed_minutes=packed_minutes,
-        events=events if same_limits else (*events, _changed_limits(second.realtime_s)),
+        events=events if same_limits else (*events, changed),
     )
 
 
@@ -240,10 +243,6 @@ def _without_stall(history: DiskHistory, disk_state: DiskState) -> tuple[DiskEve
     if disk_state.never_done == history.disk_state.never_done:
         return history.events
     return tuple(each for each in history.events if each.cause != "stalled" or each.is_over)
-
-
-def _changed_limits(now_s: float) -> DiskEvent:
-    return DiskEvent("limits_changed", None, now_s, now_s, stage="ended")
 
 
 def _slot(before: RunningTotals, disk_state: DiskState, second: _Second, seconds: float) -> Slot:

@@ -242,7 +242,9 @@ def rebased(
 ) -> Sample:
     """Return a sample after which the totals of a disk go on from other counters."""
     total = procfs.difference(disk_state.reading or (), disk_state.origin or ())
-    origin = procfs.difference(reading, _with_length(total, len(reading)))
+    # After a reset the kernel may print another number of fields.
+    of_length = (*total, *(0,) * len(reading))[: len(reading)]
+    origin = procfs.difference(reading, of_length)
     after = without_interval(disk_state, context, reading, origin, inflight)
     return Sample(after, active=True, gap=gap)
 
@@ -340,11 +342,6 @@ def missing(
     return Sample(
         missing, active=problem is not None, gap=gap if was_listed else None, problem=problem
     )
-
-
-def _with_length(total: procfs.CounterValues, length: int) -> procfs.CounterValues:
-    """Pad with zeros or cut: after a reset the kernel may print another number of fields."""
-    return (*total, *(0,) * length)[:length]
 
 
 def _completed(before: procfs.CounterValues, after: procfs.CounterValues) -> bool:

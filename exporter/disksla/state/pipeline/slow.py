@@ -88,8 +88,10 @@ class SlowTotals(msgspec.Struct, frozen=True, gc=False):
         whole = total(windows).without_flushes()
         taken = dict(_latencies(whole))
         if not taken:  # they took so little time together that nobody waited
-            is_known = whole.requests and None not in {whole.read_ms, whole.write_ms}
-            return self._with_compared(whole.seconds) if is_known else self
+            is_known = whole.requests > 0 and None not in {whole.read_ms, whole.write_ms}
+            if not is_known:
+                return self
+            return msgspec.structs.replace(self, compared_s=self.compared_s + whole.seconds)
         promised = dict(_promised_s(taken, whole, limits))
         usual = dict(self._usual_s(taken, whole.end_s))
         above_promise = {
@@ -110,10 +112,6 @@ class SlowTotals(msgspec.Struct, frozen=True, gc=False):
             above_promise_s=whole.seconds * bool(above_promise),
             compared_s=whole.seconds * is_compared,
         )
-
-    def _with_compared(self, seconds: float) -> "SlowTotals":
-        """Return totals after more seconds in which the disk was certainly not slow."""
-        return msgspec.structs.replace(self, compared_s=self.compared_s + seconds)
 
     def _plus(
         self,

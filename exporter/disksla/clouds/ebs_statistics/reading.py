@@ -62,8 +62,6 @@ REQUESTS = msgspec.json.Decoder(Watch)
 class Change(msgspec.Struct, frozen=True, gc=False):
     """Increase of what is used of a page; the fields are those of Statistics."""
 
-    begin_s: float  # monotonic times of the two readings
-    end_s: float
     read_us: int
     write_us: int
     exceeded_us: Mapping[EbsLimit, int]  # by limit, those that the page has
@@ -96,8 +94,6 @@ def change_between(before: Reading, after: Reading) -> Change | None:
     if read_latency is None or write_latency is None:
         return None
     return Change(
-        begin_s=before.monotonic_s,
-        end_s=after.monotonic_s,
         read_us=counters["read_us"],
         write_us=counters["write_us"],
         exceeded_us=exceeded_us,

@@ -105,30 +105,13 @@ class SlowTotals(msgspec.Struct, frozen=True, gc=False):
             if taken[kind] > max(LEAST_S, ABOVE_USUAL * each_s)
         }
         is_compared = promised.keys() | usual.keys() == taken.keys()
-        return self._plus(
-            whole,
-            taken=taken,
-            slow=above_promise or above_usual,
-            above_promise_s=whole.seconds * bool(above_promise),
-            compared_s=whole.seconds * is_compared,
-        )
-
-    def _plus(
-        self,
-        whole: Interval,
-        taken: Mapping[Kind, float],
-        slow: Mapping[Kind, float],
-        above_promise_s: float,
-        compared_s: float,
-    ) -> "SlowTotals":
-        """Return totals after a second; `slow` has the expected time of those that were slow."""
+        slow = above_promise or above_usual
         numbers: Mapping[Direction, int] = {"read": whole.reads, "write": whole.writes}
         requests = {kind: numbers[kind.direction] for kind in slow}
-        slow_s = whole.seconds * bool(slow)
         return SlowTotals(
-            above_promise_s=self.above_promise_s + above_promise_s,
-            above_usual_s=self.above_usual_s + slow_s - above_promise_s,
-            compared_s=self.compared_s + compared_s,
+            above_promise_s=self.above_promise_s + whole.seconds * bool(above_promise),
+            above_usual_s=self.above_usual_s + whole.seconds * (bool(slow) and not above_promise),
+            compared_s=self.compared_s + whole.seconds * is_compared,
             reads=self.reads + sum(requests[each] for each in slow if each.direction == "read"),
             writes=self.writes + sum(requests[each] for each in slow if each.direction == "write"),
             took_s=self.took_s + sum(requests[each] * taken[each] for each in slow),

@@ -35,7 +35,7 @@ TOUCHING = {
     "kernel.disks": "hotplug inventory",
     "kernel.nfs": "nfs_files",
     "kernel.performance_events": "data_writes helper opened opening request_sampler source",
-    "kernel.procfs": "files",
+    "kernel.procfs": "files iowait_files",
     "measure.benchmark": "sweep_journal_file throughput",
     "measure.fio": "device_users process raw_device runner sandbox scratch_file",
     "measure.probes": "probe_runner probe_scheduler",

@@ -75,7 +75,7 @@ def test_missing_sysfs_keeps_the_known_disks(
 PSI_IS_OFF = """
 import ctypes, os, struct, sys
 from pathlib import Path
-from disksla.kernel.procfs.files import HostWaitFiles
+from disksla.kernel.procfs.iowait_files import HostWaitFiles
 
 procfs = Path(sys.argv[1])
 pressure = procfs / "pressure" / "io"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.kernel.procfs.files import HostWaitFiles
 from disksla.kernel.procfs.iowait import HostWait, parse_pressure_s
+from disksla.kernel.procfs.iowait_files import HostWaitFiles
 from disksla.state.pipeline.state import needs_host_wait
 from support.simulated_host import Machine, a_disk
 

@@ -50,7 +50,8 @@ from disksla.kernel.disks.inventory import BlockDevices
 from disksla.kernel.performance_events import EventsRequest
 from disksla.kernel.performance_events.opened import open_events
 from disksla.kernel.performance_events.opening import EventFiles
-from disksla.kernel.procfs.files import DiskstatsFile, HostWaitFiles
+from disksla.kernel.procfs.files import DiskstatsFile
+from disksla.kernel.procfs.iowait_files import HostWaitFiles
 from disksla.measure.fio.runner import find_fio
 from disksla.promise.catalogue.catalog import load_catalog, operator_files
 from disksla.promise.catalogue.machine_tables import providers_with_machines

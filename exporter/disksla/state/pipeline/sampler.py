@@ -31,7 +31,8 @@ from disksla.kernel.performance_events.data_writes import Counts, DataWriteCount
 from disksla.kernel.performance_events.opened import open_events
 from disksla.kernel.performance_events.opening import EventFiles
 from disksla.kernel.performance_events.source import EventSource
-from disksla.kernel.procfs.files import DiskstatsFile, HostWaitFiles, InflightFiles, StatFiles
+from disksla.kernel.procfs.files import DiskstatsFile, InflightFiles, StatFiles
+from disksla.kernel.procfs.iowait_files import HostWaitFiles
 from disksla.promise.configuration import Configuration, Matched, changes, match_disks
 from disksla.state.pipeline.advance import advance_in_parts, configure
 from disksla.state.pipeline.changed_lines import DiskstatsLines

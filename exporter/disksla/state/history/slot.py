@@ -148,17 +148,6 @@ def unpack(packed: bytes) -> Iterator[Slot]:
         yield Slot(end_s, seconds, None if math.isnan(ratio) else ratio, RunningTotals(*totals))
 
 
-def slot_between(
-    before: RunningTotals,
-    after: RunningTotals,
-    end_s: float,
-    seconds: float,
-    credits_ratio: float | None,
-) -> Slot:
-    """Return what a disk did between two totals."""
-    return Slot(end_s, seconds, credits_ratio, after - before)
-
-
 def total_slot(slots: Sequence[Slot]) -> Slot:
     """Return what a disk did in several slots together; a slot of no time without any."""
     if not slots:

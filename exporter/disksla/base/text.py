@@ -1,4 +1,4 @@
-"""Text for terminals, shells, metric labels, HTML and XML."""
+"""Text for terminals, shells, metric labels and HTML."""
 
 import html
 import re

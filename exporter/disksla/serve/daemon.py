@@ -58,9 +58,9 @@ from disksla.state.pipeline import (
     to_read_often,
     to_saved_state,
 )
-from disksla.state.pipeline.deadlines import is_alive
 from disksla.state.pipeline.sampler import Sampler, read_clocks
 from disksla.state.pipeline.saved_state import decode, encode
+from disksla.state.pipeline.tick import is_alive
 from disksla.tell.explanation.events import new_events
 from disksla.tell.explanation.machine_limit import machine_limit
 from disksla.tell.explanation.past import HistoryView

@@ -18,6 +18,7 @@ from rich.table import Table
 from disksla.base.console import SafeConsole
 from disksla.base.errors import DiskslaError
 from disksla.base.units import MIB, format_count, format_size
+from disksla.commands._option_table import add_options
 from disksla.commands._options import add_config_file
 from disksla.kernel.consumers import ConsumerTotals
 from disksla.kernel.procfs import SECTOR_BYTES, Counters, difference, to_counters
@@ -42,15 +43,13 @@ RECORDED_CONFIG_FILE_HELP = "YAML configuration (default: that of the recording)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="recording written by `disksla record`"
-    )
-    output = parser.add_mutually_exclusive_group()
-    output.add_argument(
-        "--json", action="store_true", help="print one JSON object per tick and disk"
-    )
-    output.add_argument(
-        "--metrics", action="store_true", help="print the metrics after the last tick"
+    add_options(parser, "FILE  recording written by `disksla record`")
+    add_options(
+        parser.add_mutually_exclusive_group(),
+        """
+--json     print one JSON object per tick and disk
+--metrics  print the metrics after the last tick
+""",
     )
     add_config_file(parser, RECORDED_CONFIG_FILE_HELP)
 

@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterator, Mapping
 from disksla.kernel.consumers import ConsumerSums, ConsumerTotals
 from disksla.promise.catalogue import Rates
 from disksla.promise.configuration import Profile
-from disksla.serve.metrics.metric import Buckets, Labelled, Metric, Value, credits_row, keyed
+from disksla.serve.metrics.metric import (
+    Buckets,
+    Labelled,
+    Metric,
+    Value,
+    credits_rows,
+    keyed,
+    lean,
+)
 from disksla.state.pipeline import DiskSnapshot, GroupSnapshot
 
 
@@ -47,20 +55,18 @@ def _limit_rows(
 _LOADS: Mapping[Profile, Buckets] = {"default": Buckets((0.95,))}
 
 MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
-    Metric(
+    lean(
         "disksla_machine_info",
         "Limits of the machine over a group of disks, always 1. machine is its type, or its number"
         " of vCPUs, title what the limit is over.",
         _machine_info,
         ("machine", "title", "budget"),
-        profile="lean",
     ),
-    Metric(
+    lean(
         "disksla_machine_disk_info",
         "A monitored disk in the group, always 1.",
         lambda group: {(device,): 1 for device in group.devices},
         ("device",),
-        profile="lean",
     ),
     *_limit_rows("limit", "together", _rates, "lean"),
     *_limit_rows("burst_limit", "together while its burst credits last", _burst_rates, "default"),
@@ -72,39 +78,21 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         buckets=_LOADS,
         is_histogram=True,
     ),
-    Metric(
+    lean(
         "disksla_machine_throttled_seconds_total",
         "Seconds in which requests of the group waited for a limit of the machine (iops,"
         " bandwidth).",
         lambda group: {(limit,): seconds for limit, seconds in group.throttled_s.items()},
         ("limit",),
-        profile="lean",
     ),
-    credits_row(
-        "disksla_machine_burst_credits",
+    *credits_rows(
+        "disksla_machine_",
         "Burst credits of the machine left, as an estimate between the bounds, in I/Os or bytes.",
-        lambda level: level.estimate_credits,
-    ),
-    credits_row(
-        "disksla_machine_burst_credits_lower_bound",
         "Lowest level of burst credits of the machine that the observations allow.",
-        lambda level: level.lower_credits,
-    ),
-    credits_row(
-        "disksla_machine_burst_credits_upper_bound",
         "Highest level of burst credits of the machine that the observations allow.",
-        lambda level: level.upper_credits,
-    ),
-    credits_row(
-        "disksla_machine_burst_credits_capacity",
         "Burst credits of a full token bucket of the machine.",
-        lambda level: level.capacity_credits,
-    ),
-    credits_row(
-        "disksla_machine_burst_exhaustion_seconds",
         "Seconds until the burst credits of the machine are used up at the load of the last"
         " second. +Inf while they do not decrease.",
-        lambda level: level.exhaustion_s,
     ),
 )
 

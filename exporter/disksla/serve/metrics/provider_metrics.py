@@ -5,7 +5,7 @@ The page is that of EBS and of instance store on AWS (docs/clouds/aws.md).
 
 from collections.abc import Callable
 
-from disksla.serve.metrics.metric import Metric, Value, keyed
+from disksla.serve.metrics.metric import Metric, Value, full, keyed
 from disksla.state.pipeline import DiskSnapshot
 from disksla.state.provider_count import ProviderState
 
@@ -50,18 +50,16 @@ PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Requests at the volume when its statistics page was read last.",
         _current(_queue_length),
     ),
-    Metric(
+    full(
         "disksla_provider_read_latency_seconds",
         f"Seconds that reads took, {_LATENCY}",
         _current(lambda provider: provider.read_latency_s),
-        profile="full",
         is_histogram=True,
     ),
-    Metric(
+    full(
         "disksla_provider_write_latency_seconds",
         f"Seconds that writes took, {_LATENCY}",
         _current(lambda provider: provider.write_latency_s),
-        profile="full",
         is_histogram=True,
     ),
     Metric(

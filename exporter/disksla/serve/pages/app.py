@@ -257,11 +257,10 @@ class App:
         if not names:
             self._scraped_s = self._now_s()
 
-        def render() -> Reply:
-            page = render_metrics(self._registry, accept, encoding, names)
-            return Reply(page.body, headers=page.headers)
-
-        return self._scrapes.get((accept, encoding, names, self._build_info()), render)
+        return self._scrapes.get(
+            (accept, encoding, names, self._build_info()),
+            lambda: render_metrics(self._registry, accept, encoding, names),
+        )
 
     def _get_health(self, _request: RequestHead) -> Reply:
         if self._controls.healthy():

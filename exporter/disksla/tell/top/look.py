@@ -1,8 +1,9 @@
 """How a terminal shows verdicts and numbers: characters, strips of verdicts and curves."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -43,52 +44,38 @@ class Look(NamedTuple):
 
 def in_ascii(document: DisksDocument) -> DisksDocument:
     """Return the disks with all letters that are not ASCII as backslash escapes."""
-    return msgspec.convert(_in_ascii(msgspec.to_builtins(document)), DisksDocument)
 
+    def escaped(found: re.Match[str]) -> str:
+        return found[0].encode("ascii", "backslashreplace").decode().replace("\\", r"\\")
 
-def _in_ascii(value: Any) -> Any:
-    match value:
-        case str():
-            return value.encode("ascii", "backslashreplace").decode()
-        case list() | tuple():
-            return [_in_ascii(item) for item in value]
-        case dict():
-            return {key: _in_ascii(item) for key, item in value.items()}
-        case _:
-            return value
+    text = re.sub(r"[^\0-\x7f]+", escaped, msgspec.json.encode(document).decode())
+    return msgspec.json.decode(text, type=DisksDocument)
 
 
 def strip(verdicts: Sequence[Shown | None], width: int, glyphs: Mapping[Shown, str]) -> list[Span]:
     """Return a strip of this width: the worst verdict of each column, the last on the right."""
-    columns = [_worst(group) for group in _grouped(verdicts, width)]
-    columns = [*[None] * (width - len(columns)), *columns]
-    return [
-        Span("".join(_UNKNOWN if each is None else glyphs[each] for each in same), verdict or "")
-        for verdict, same in ((key, list(group)) for key, group in groupby(columns))
+    length = max(1, -(-len(verdicts) // max(1, width)))
+    ends = range(len(verdicts) - (width - 1) * length, len(verdicts) + 1, length)
+    columns = [
+        max(
+            (each for each in verdicts[max(0, end - length) : max(0, end)] if each is not None),
+            key=SHOWN.index,
+            default=None,
+        )
+        for end in ends
     ]
-
-
-def _grouped(verdicts: Sequence[Shown | None], width: int) -> Iterable[Sequence[Shown | None]]:
-    """Return at most `width` groups of equal length; the first may be shorter."""
-    if not verdicts or width < 1:
-        return []
-    length = -(-len(verdicts) // width)
-    first = len(verdicts) % length
-    starts = range(first, len(verdicts), length)
-    return [*([verdicts[:first]] if first else []), *(verdicts[i : i + length] for i in starts)]
-
-
-def _worst(verdicts: Sequence[Shown | None]) -> Shown | None:
-    known = [SHOWN.index(verdict) for verdict in verdicts if verdict is not None]
-    return SHOWN[max(known)] if known else None
+    return [
+        Span((_UNKNOWN if verdict is None else glyphs[verdict]) * len(list(same)), verdict or "")
+        for verdict, same in groupby(columns)
+    ]
 
 
 def curve(values: Sequence[float | None], top: float, *, has_blocks: bool) -> str:
     """Return a character for each value, the highest of them at `top` or above."""
     levels = _CURVE if has_blocks else _ASCII_CURVE
-    return "".join(_UNKNOWN if value is None else _level(value, top, levels) for value in values)
-
-
-def _level(value: float, top: float, levels: str) -> str:
-    share = min(1.0, value / top) if top > 0 else 0.0
-    return levels[min(len(levels) - 1, int(share * len(levels)))]
+    shares = [value and min(1.0, value / top) if top > 0 else value and 0.0 for value in values]
+    most = len(levels) - 1
+    return "".join(
+        _UNKNOWN if share is None else levels[min(most, int(share * len(levels)))]
+        for share in shares
+    )

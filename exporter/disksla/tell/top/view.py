@@ -9,20 +9,6 @@ from disksla.tell.explanation import CONDITION_TEXT, PROBLEMS, Shown
 from disksla.verdict.throttling import LimitKind
 
 SortKey = Literal["trouble", "name", "iops", "throughput", "await", "load"]
-SORT_KEYS: Mapping[str, SortKey] = {
-    "t": "trouble",
-    "n": "name",
-    "i": "iops",
-    "b": "throughput",
-    "a": "await",
-    "l": "load",
-}
-"""By the key that is pressed."""
-
-
-def iops(disk: LiveDiskDocument) -> float:
-    """Return the requests per second of a disk now."""
-    return disk.present.read_iops + disk.present.write_iops
 
 
 def bytes_per_second(disk: LiveDiskDocument) -> float:
@@ -50,11 +36,13 @@ def trouble(disk: LiveDiskDocument) -> tuple[float, float, float]:
 _HIGHEST_FIRST: Mapping[SortKey, Callable[[LiveDiskDocument], tuple[float, ...]]] = {
     "trouble": trouble,
     "name": lambda _disk: (),
-    "iops": lambda disk: (iops(disk),),
+    "iops": lambda disk: (disk.present.read_iops + disk.present.write_iops,),
     "throughput": lambda disk: (bytes_per_second(disk),),
     "await": lambda disk: (disk.await_s or 0.0,),
     "load": lambda disk: (disk.load_ratio or 0.0,),
 }
+SORT_KEYS: Mapping[str, SortKey] = dict(zip("tnibal", _HIGHEST_FIRST, strict=True))
+"""By the key that is pressed."""
 
 
 def listed(
@@ -126,9 +114,10 @@ class Place(NamedTuple):
     """Most lines to scroll."""
 
 
-_MOVES: Mapping[str, int] = {"up": -1, "k": -1, "down": 1, "j": 1}
+_STEPS: Mapping[str, float] = {
+    "up": -1, "k": -1, "down": 1, "j": 1, "home": float("-inf"), "end": float("inf"),
+}  # fmt: skip
 _PAGES: Mapping[str, int] = {"page-up": -1, "page-down": 1}
-_ENDS: Mapping[str, float] = {"home": float("-inf"), "end": float("inf")}
 
 
 def press(view: View, key: str, place: Place) -> View:
@@ -137,18 +126,13 @@ def press(view: View, key: str, place: Place) -> View:
         return _typed(view, key)
     if key in SORT_KEYS and not view.is_help:
         return view._replace(sort=SORT_KEYS[key])
-    moved = _moved(view, key, place)
-    if moved is not None:
-        return moved
+    step = _STEPS.get(key, _PAGES.get(key, 0) * max(1, place.page))
     change = _CHANGES.get(key)
-    return view if change is None else change(view, place)
+    return _moved(view, step, place) if step else change(view, place) if change else view
 
 
-def _moved(view: View, key: str, place: Place) -> View | None:
-    """Return the view after a key that moves; None if it is another key."""
-    step = _MOVES.get(key, _ENDS.get(key, _PAGES.get(key, 0) * max(1, place.page)))
-    if not step:
-        return None
+def _moved(view: View, step: float, place: Place) -> View:
+    """Return the view after a key that moves."""
     if not view.is_list:
         return view._replace(scrolled=_bounded(view.scrolled + step, place.longest))
     if not place.names:
@@ -163,17 +147,15 @@ def _bounded(index: float, most: int) -> int:
 
 def _typed(view: View, key: str) -> View:
     """Return the view after a key while a filter is typed."""
-    match key:
+    match " " if key == "space" else key:
         case "enter":
             return view._replace(is_typing=False)
         case "escape":
             return view._replace(is_typing=False, filter="")
         case "backspace":
             return view._replace(filter=view.filter[:-1])
-        case "space":
-            return _typed(view, " ")
-        case _ if len(key) == 1 and len(view.filter) < LONGEST_FILTER:
-            return view._replace(filter=view.filter + key)
+        case letter if len(letter) == 1 and len(view.filter) < LONGEST_FILTER:
+            return view._replace(filter=view.filter + letter)
         case _:
             return view
 
@@ -184,10 +166,6 @@ def _back(view: View, _place: Place) -> View:
         return view._replace(is_help=False, scrolled=0)
     kept = view.filter if view.is_open else ""
     return view._replace(is_open=False, is_who=False, scrolled=0, filter=kept)
-
-
-def _quit(view: View, place: Place) -> View:
-    return view._replace(has_quit=True) if view.is_list else _back(view, place)
 
 
 def _open(view: View, place: Place) -> View:
@@ -203,23 +181,18 @@ def _help(view: View, _place: Place) -> View:
 
 def _who(view: View, place: Place) -> View:
     """Return the view with the consumers of the selected disk, or without them."""
-    if view.is_help:
-        return view
     opened = _open(view, place)
-    return opened._replace(is_who=not view.is_who, scrolled=0) if opened.is_open else view
-
-
-def _filter(view: View, _place: Place) -> View:
-    return view._replace(is_typing=True, filter="") if view.is_list else view
+    is_shown = opened.is_open and not view.is_help
+    return opened._replace(is_who=not view.is_who, scrolled=0) if is_shown else view
 
 
 _CHANGES: Mapping[str, Callable[[View, Place], View]] = {
-    "q": _quit,
+    "q": lambda view, place: view._replace(has_quit=True) if view.is_list else _back(view, place),
     "escape": _back,
     "enter": _open,
     "w": _who,
-    "space": lambda view, _place: view._replace(is_frozen=not view.is_frozen),
+    "space": lambda view, _: view._replace(is_frozen=not view.is_frozen),
     "h": _help,
     "?": _help,
-    "/": _filter,
+    "/": lambda view, _: view._replace(is_typing=True, filter="") if view.is_list else view,
 }

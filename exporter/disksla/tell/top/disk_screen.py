@@ -18,11 +18,13 @@ from disksla.tell.explanation import (
 from disksla.tell.top.line import Line, Span, fit, wrap
 from disksla.tell.top.look import Look, curve, strip
 from disksla.tell.top.view import problem_now
+from disksla.verdict.throttling import LimitKind
 
 _LABEL = 12
 _VALUE = 12
 _COLUMN_S = 5
 _LEAST_CURVE = 10
+_KINDS: tuple[LimitKind, ...] = ("iops", "bandwidth")
 _SHARE = 9
 _MOST_NAME = 60
 
@@ -65,10 +67,7 @@ def _charts(disk: LiveDiskDocument, width: int, look: Look) -> Iterator[Line]:
     yield (Span(fit("state", _LABEL), "soft"), Span(" " * _VALUE), *verdicts)
     iops, bandwidth = (
         rates[0] if rates[0] == rates[1] else None  # a limit that reads and writes have alike
-        for rates in (
-            read_and_write(disk.limits, "iops"),
-            read_and_write(disk.limits, "bandwidth"),
-        )
+        for rates in (read_and_write(disk.limits, kind) for kind in _KINDS)
     )
     for label, values, written, limit in (
         ("IOPS", charts.iops, format_count, iops),
@@ -116,9 +115,9 @@ def _facts(disk: LiveDiskDocument, now_s: float) -> Iterator[tuple[str, str]]:
         used = "" if load is None else f"; load {format_percent(shown_load(load))}"
         yield "machine", f"{machine.limits}{used}"
     yield "terms", TERMS_TITLES.get(disk.terms, disk.terms)
-    ago = "" if disk.as_of_timestamp_s is None else max(0.0, now_s - disk.as_of_timestamp_s)
-    origin = disk.said_by or disk.terms_source
-    yield "from", f"{origin}, {format_duration(ago)} ago" if ago != "" else origin
+    origin, as_of_s = disk.said_by or disk.terms_source, disk.as_of_timestamp_s
+    ago = "" if as_of_s is None else f", {format_duration(max(0.0, now_s - as_of_s))} ago"
+    yield "from", f"{origin}{ago}"
     if disk.mount_points:
         yield "mounted on", ", ".join(disk.mount_points)
     if disk.claim:

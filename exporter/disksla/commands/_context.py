@@ -3,10 +3,13 @@
 import argparse
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
+from types import FrameType
 
 import msgspec
 
@@ -206,3 +209,34 @@ def with_ebs_readings(sampler: Sampler) -> Iterator[None]:
         yield
     finally:
         client.stop()
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class StopRequest:
+    """Records the signal that stops the command."""
+
+    def __init__(self) -> None:
+        """Start without a signal."""
+        self.stop = threading.Event()
+        """Set when a signal arrives."""
+        self.by: int | None = None
+        """Number of the signal; None before it arrives."""
+
+    def take(self, signal_number: int, _frame: FrameType | None) -> None:
+        """Handle a signal."""
+        self.by = signal_number
+        self.stop.set()
+
+
+@contextlib.contextmanager
+def stop_on_signal() -> Iterator[StopRequest]:
+    """Handle SIGINT, SIGTERM and SIGHUP until the block ends, then restore their handlers."""
+    interrupted = StopRequest()
+    before = {number: signal.signal(number, interrupted.take) for number in _SIGNALS}
+    try:
+        yield interrupted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

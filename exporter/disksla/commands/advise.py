@@ -8,8 +8,7 @@ from typing import NamedTuple
 from disksla.base.console import to_json
 from disksla.base.errors import DiskslaError
 from disksla.base.schema.yaml_file import parse_record, read_file
-from disksla.commands._advise_means import advice_of_means
-from disksla.commands._advise_series import advice_of_series
+from disksla.commands._advise_series import advice_of_means, advice_of_series
 from disksla.commands._context import add_device, recorded_context
 from disksla.commands._means import add_series
 from disksla.commands._option_table import add_options

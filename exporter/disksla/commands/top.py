@@ -14,9 +14,8 @@ import msgspec
 from disksla.base.console import SafeConsole
 from disksla.base.errors import DiskslaError
 from disksla.base.text import escape_control
-from disksla.commands._context import add_context_arguments, prepare_sampler
+from disksla.commands._context import add_context_arguments, prepare_sampler, stop_on_signal
 from disksla.commands._daemon import access_of, add_remote_url, disks_of_daemon
-from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._option_table import add_options
 from disksla.commands._options import duration_s, roots_of
 from disksla.serve.metrics.build_info import read_build_info

@@ -16,8 +16,13 @@ from disksla.base.errors import DiskslaError
 from disksla.base.schema import duration
 from disksla.base.text import command_lines
 from disksla.base.units import format_duration
-from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
-from disksla.commands._interrupt import stop_on_signal
+from disksla.commands._context import (
+    HostContext,
+    add_context_arguments,
+    add_device,
+    read_context,
+    stop_on_signal,
+)
 from disksla.commands._latency import measure_latency
 from disksla.commands._option_table import add_options
 from disksla.commands._options import (

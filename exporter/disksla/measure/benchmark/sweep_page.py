@@ -12,8 +12,16 @@ from disksla.base.units import MIB, format_bandwidth, format_count, format_durat
 from disksla.measure.benchmark.sweep_journal import SweepHeader
 from disksla.measure.benchmark.sweep_matrix import RANDOM_SHARES, READ_SHARES, SweepRow
 from disksla.promise.catalogue import Limits
-from disksla.tell.html_page import HtmlPage
-from disksla.tell.page import DataTable, Heading, Line, PagePart, Section, Styled, html_of
+from disksla.tell.page import (
+    DataTable,
+    Heading,
+    HtmlPage,
+    Line,
+    PagePart,
+    Section,
+    Styled,
+    html_of,
+)
 
 LEVELS = 8
 _STEPS = "".join(f".l{level} {{ --level: {level}; }}\n" for level in range(LEVELS))

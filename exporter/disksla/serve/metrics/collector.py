@@ -21,10 +21,13 @@ from disksla.kernel.disks import disk_key
 from disksla.measure.verification import VerificationReport
 from disksla.promise.configuration import Profile
 from disksla.serve.metrics.disk_metrics import DISK_METRICS
-from disksla.serve.metrics.machine_metrics import CONSUMER_METRICS, MACHINE_METRICS
+from disksla.serve.metrics.machine_metrics import (
+    CONSUMER_METRICS,
+    MACHINE_METRICS,
+    PROVIDER_METRICS,
+)
 from disksla.serve.metrics.metric import Buckets, Metric, Subject, Value
 from disksla.serve.metrics.probe_metrics import PROBE_METRICS, VERIFICATION_METRICS
-from disksla.serve.metrics.provider_metrics import PROVIDER_METRICS
 from disksla.serve.metrics.self_metrics import (
     BUILD_METRICS,
     SAMPLER_METRICS,

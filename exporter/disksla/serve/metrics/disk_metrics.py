@@ -258,15 +258,15 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     ),
     *credits_rows(
         "disksla_",
-        "Burst credits left, as an estimate between the bounds. resource is their unit: iops"
+        left="Burst credits left, as an estimate between the bounds. resource is their unit: iops"
         " (I/Os), bytes, or service_seconds (seconds of service at the baseline). Of a file"
         " storage, whose other clients use them, too, it is the upper bound.",
-        "Lowest level of burst credits that the observations allow. It holds whatever the disk did"
-        " while disksla was not running.",
-        "Highest level of burst credits that the observations allow.",
-        "Burst credits of a full token bucket under the terms.",
-        "Seconds until the burst credits are used up at the load of the last second. +Inf while"
-        " they do not decrease.",
+        least="Lowest level of burst credits that the observations allow. It holds whatever the"
+        " disk did while disksla was not running.",
+        most="Highest level of burst credits that the observations allow.",
+        capacity="Burst credits of a full token bucket under the terms.",
+        exhaustion="Seconds until the burst credits are used up at the load of the last second."
+        " +Inf while they do not decrease.",
     ),
     Metric(
         "disksla_observed_ceiling_iops",

@@ -106,25 +106,25 @@ class WithCredits(Protocol):
 Credited = TypeVar("Credited", bound=WithCredits)
 
 
-_CREDITS: Mapping[str, Callable[[CreditLevel], float]] = {
-    "burst_credits": lambda level: level.estimate_credits,
-    "burst_credits_lower_bound": lambda level: level.lower_credits,
-    "burst_credits_upper_bound": lambda level: level.upper_credits,
-    "burst_credits_capacity": lambda level: level.capacity_credits,
-    "burst_exhaustion_seconds": lambda level: level.exhaustion_s,
+_CREDITS: Mapping[str, tuple[str, Callable[[CreditLevel], float]]] = {
+    "left": ("burst_credits", lambda level: level.estimate_credits),
+    "least": ("burst_credits_lower_bound", lambda level: level.lower_credits),
+    "most": ("burst_credits_upper_bound", lambda level: level.upper_credits),
+    "capacity": ("burst_credits_capacity", lambda level: level.capacity_credits),
+    "exhaustion": ("burst_exhaustion_seconds", lambda level: level.exhaustion_s),
 }
 
 
-def credits_rows(prefix: str, *texts: str) -> Iterator[Metric[Credited]]:
-    """Yield the rows of the burst credits, by resource; each has a text."""
-    for (name, value), text in zip(_CREDITS.items(), texts, strict=True):
+def credits_rows(prefix: str, **texts: str) -> Iterator[Metric[Credited]]:
+    """Yield the rows of the burst credits, by resource, with these texts."""
+    for key, (name, value) in _CREDITS.items():
 
         def values(
             subject: Credited, value: Callable[[CreditLevel], float] = value
         ) -> Labelled | None:
             return {(level.resource,): value(level) for level in subject.credits} or None
 
-        yield lean(f"{prefix}{name}", text, values, ("resource",))
+        yield lean(f"{prefix}{name}", texts[key], values, ("resource",))
 
 
 def keyed(values: Mapping[Name, float | None]) -> Labelled:

@@ -27,8 +27,7 @@ from disksla.serve.http_server import (
 )
 from disksla.serve.metrics import BuildInfo, Reports, SnapshotCollector, make_registry
 from disksla.serve.metrics.render import GZIP_LEVEL, render_metrics
-from disksla.serve.pages.disk_card import DISK_PATH
-from disksla.serve.pages.disk_page import disk_page
+from disksla.serve.pages.disk_page import DISK_PATH, disk_page
 from disksla.serve.pages.page import CONTENT_SECURITY_POLICY, Frame, runbook_page
 from disksla.serve.pages.status_page import status_page
 from disksla.state.pipeline import Snapshot

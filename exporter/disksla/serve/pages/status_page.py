@@ -9,7 +9,7 @@ from disksla.base.units import format_bandwidth, format_count, format_duration, 
 from disksla.promise.catalogue import Limits
 from disksla.serve.metrics import BuildInfo
 from disksla.serve.pages.charts import verdict_key
-from disksla.serve.pages.disk_card import brief_card, disk_card, link, terms_words
+from disksla.serve.pages.disk_page import brief_card, disk_card, link, terms_words
 from disksla.serve.pages.page import DASH, Frame
 from disksla.state.history import Slot, total_slot
 from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, SamplerStats, Snapshot, Traffic

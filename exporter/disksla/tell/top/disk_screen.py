@@ -15,8 +15,7 @@ from disksla.tell.explanation import (
     read_and_write,
     shown_load,
 )
-from disksla.tell.top.line import Line, Span, fit, wrap
-from disksla.tell.top.look import Look, curve, strip
+from disksla.tell.top.line import Line, Look, Span, curve, fit, strip, wrap
 from disksla.tell.top.view import problem_now
 from disksla.verdict.throttling import LimitKind
 

@@ -7,8 +7,7 @@ from disksla.tell.api import DisksDocument, LiveDiskDocument
 from disksla.tell.explanation import PROBLEMS, SHOWN_TEXT
 from disksla.tell.top.columns import table
 from disksla.tell.top.disk_screen import disk_lines, help_lines, who_lines
-from disksla.tell.top.line import Line, Span, clean, fit, fit_line, wrap
-from disksla.tell.top.look import Look
+from disksla.tell.top.line import Line, Look, Span, clean, fit, fit_line, wrap
 from disksla.tell.top.view import Place, Size, View, listed, problem_now
 
 _TOP_ROWS = 2

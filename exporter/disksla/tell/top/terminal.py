@@ -19,12 +19,10 @@ from rich.text import Text
 from disksla.base.errors import DiskslaError
 from disksla.tell.api import DisksDocument
 from disksla.tell.explanation import SHOWN_TEXT
-from disksla.tell.top.keys import Keys
-from disksla.tell.top.line import Line
-from disksla.tell.top.look import Look, in_ascii
+from disksla.tell.top.line import Line, Look, in_ascii
 from disksla.tell.top.screen import place_of, screen
 from disksla.tell.top.sources import DiskSource, Poller
-from disksla.tell.top.view import Size, View, press
+from disksla.tell.top.view import Keys, Size, View, press
 
 _REDRAW_S = 1.0
 _ESCAPE_S = 0.05

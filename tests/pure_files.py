@@ -25,8 +25,8 @@ TOUCHING = {
     "clouds.ebs_statistics": "client helper nvme",
     "clouds.http_client": "transport",
     "commands": """
-        _advise_means _advise_series _context _daemon _exclusive _identify _interrupt _latency
-        _log_options _means _options _prometheus _provision _recent _textfile advise check
+        _advise_series _context _daemon _exclusive _identify _latency
+        _means _option_table _options _prometheus _provision _recent _textfile advise check
         check_config cli detect disks doctor ebs_statistics explain judge limits open_events record
         replay report serve sweep top verify
     """,

@@ -31,7 +31,6 @@ SOCKETS = {
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
     "clouds/http_client/transport.py": {
-        "commands/_advise_means.py",
         "commands/_advise_series.py",
         "commands/_means.py",
         "commands/detect.py",

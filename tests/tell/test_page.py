@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.tell.html_page import HtmlPage as Sheet
 from disksla.tell.page import (
     DataTable,
     Drawing,
@@ -20,6 +19,7 @@ from disksla.tell.page import (
     Styled,
     html_of,
 )
+from disksla.tell.page import HtmlPage as Sheet
 from disksla.tell.printed_page import print_parts, text_of
 from support.html_page import HtmlPage
 from support.snapshots import nasty_text

@@ -5,6 +5,7 @@ import argparse
 from disksla import VERSION
 from disksla.base.console import to_json
 from disksla.commands._daemon import add_url
+from disksla.commands._option_table import add_options
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
 from disksla.commands.doctor_checks import CheckResult, counts, examine, in_groups, worst
 from disksla.commands.doctor_checks.gather_facts import Places, gather
@@ -17,9 +18,7 @@ _STYLES = {"ok": "good", "note": "note", "wrong": "bad"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --json, --url, the configuration files and --path.*."""
-    parser.add_argument(
-        "--json", action="store_true", help="print the results as JSON, for other programs"
-    )
+    add_options(parser, "--json  print the results as JSON, for other programs")
     add_url(parser)
     add_config_file(parser)
     add_web_config_file(parser)

@@ -61,9 +61,8 @@ from disksla.state.pipeline import (
 from disksla.state.pipeline.sampler import Sampler, read_clocks
 from disksla.state.pipeline.saved_state import decode, encode
 from disksla.state.pipeline.tick import is_alive
-from disksla.tell.explanation.events import new_events
 from disksla.tell.explanation.machine_limit import machine_limit
-from disksla.tell.explanation.past import HistoryView
+from disksla.tell.explanation.past import HistoryView, new_events
 
 log = logging.getLogger("disksla.daemon")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.serve.http_server.waiting import KnownClients, Waiting, client_of
+from disksla.serve.http_server.turns import KnownClients, Waiting, client_of
 
 
 @pytest.mark.parametrize(

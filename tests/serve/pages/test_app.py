@@ -15,7 +15,7 @@ from disksla.serve.http_server.http_protocol import HttpConnection, RequestHead
 from disksla.serve.pages.app import App, Controls, Sharing
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.tell.api import DisksDocument
-from disksla.tell.api.disks_query import MOST_DISKS
+from disksla.tell.api.disks_document import MOST_DISKS
 from support.log_events import events
 from support.snapshots import ABOUT, disk_view, view
 

@@ -13,10 +13,8 @@ from disksla.kernel.consumers import Consumption
 from disksla.promise.catalogue import NO_LIMITS, Limits, Rates
 from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
-from disksla.serve.pages.charts import ChartPeriod, period_until
-from disksla.serve.pages.disk_card import disk_card
-from disksla.serve.pages.disk_charts import history_charts
-from disksla.serve.pages.disk_page import disk_page
+from disksla.serve.pages.charts import ChartPeriod, history_charts, period_until
+from disksla.serve.pages.disk_page import disk_card, disk_page
 from disksla.serve.pages.page import Frame, runbook_page
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history.history import History

@@ -16,8 +16,16 @@ from disksla.measure.benchmark.sweep_matrix import (
     SweepRow,
 )
 from disksla.promise.catalogue import Limits
-from disksla.tell.html_page import HtmlPage
-from disksla.tell.page import DataTable, Heading, Line, PagePart, Section, Styled, html_of
+from disksla.tell.page import (
+    DataTable,
+    Heading,
+    HtmlPage,
+    Line,
+    PagePart,
+    Section,
+    Styled,
+    html_of,
+)
 
 LEVELS = 8
 _STEPS = "".join(f".l{level} {{ --level: {level}; }}\n" for level in range(LEVELS))

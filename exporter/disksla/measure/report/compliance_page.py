@@ -22,12 +22,13 @@ from disksla.measure.report.document import (
 )
 from disksla.promise.catalogue import TERMS_TITLES
 from disksla.tell.explanation import SHOWN_TEXT, VERDICT_STYLE
-from disksla.tell.html_page import REPORT_STYLE, HtmlPage
 from disksla.tell.page import (
+    REPORT_STYLE,
     DataTable,
     Drawing,
     FactList,
     Heading,
+    HtmlPage,
     Items,
     Line,
     PagePart,

@@ -18,12 +18,13 @@ from disksla.measure.verification.report import (
     format_terms,
 )
 from disksla.tell.explanation import SHOWN_TEXT
-from disksla.tell.html_page import REPORT_STYLE, HtmlPage
 from disksla.tell.page import (
+    REPORT_STYLE,
     DataTable,
     Drawing,
     FactList,
     Heading,
+    HtmlPage,
     Items,
     Line,
     PagePart,

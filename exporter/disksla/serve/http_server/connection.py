@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system import SourceHealth
 from disksla.base.operating_system.log import fields
-from disksla.serve.http_server.waiting import KnownClients, Waiting, client_of
+from disksla.serve.http_server.turns import KnownClients, Waiting, client_of
 
 _LOG = logging.getLogger("disksla.web")
 

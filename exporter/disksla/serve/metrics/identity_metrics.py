@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from disksla.kernel.disks import Disk
 from disksla.promise.catalogue import Limits, Rates
 from disksla.promise.configuration import Profile
-from disksla.serve.metrics.metric import Labelled, Metric, Value
+from disksla.serve.metrics.metric import Labelled, Metric, Value, lean
 from disksla.state.pipeline import DiskSnapshot
 
 
@@ -74,7 +74,7 @@ _LIMIT = "promised by the terms for the size of this disk."
 _BURST_LIMIT = "allowed while burst credits last."
 
 IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
-    Metric(
+    lean(
         "disksla_disk_info",
         "The disk and its terms, always 1. budget is empty if and only if the disk has no limits."
         " terms_source is who says what the disk is: configuration, file (of terms.d), api,"
@@ -93,16 +93,14 @@ IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
             "machine_type",
             "kind",
         ),
-        profile="lean",
     ),
-    Metric(
+    lean(
         "disksla_mount_info",
         "Where a file system of the disk was mounted first, always 1. Partitions, LVM and dm-crypt"
         " are followed; each subvolume of btrfs counts as one. Bind mounts, and what pods and"
         " containers mount, are left out.",
         lambda snapshot: {(point,): 1 for point in snapshot.disk.file_system_mounts},
         ("mountpoint",),
-        profile="lean",
     ),
     Metric(
         "disksla_disk_holder_info",
@@ -110,7 +108,7 @@ IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         lambda snapshot: {(holder,): 1 for holder in snapshot.disk.holders},
         ("holder",),
     ),
-    Metric(
+    lean(
         "disksla_kubernetes_volume_info",
         "The volume of Kubernetes that the disk is, always 1. persistentvolumeclaim, its namespace"
         " and storage_class need a terms file with the volumes.",
@@ -123,7 +121,6 @@ IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
             "namespace",
             "storage_class",
         ),
-        profile="lean",
     ),
     Metric(
         "disksla_disk_size_bytes",
@@ -135,11 +132,10 @@ IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
 
 LIMIT_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     *_limit_rows("limit", _LIMIT, lambda limits: limits.rates, "lean"),
-    Metric(
+    lean(
         "disksla_limit_latency_seconds",
         "Latency of a request in seconds that the terms state, under their conditions.",
         lambda snapshot: snapshot.assignment.limits.latency_s,
-        profile="lean",
     ),
     *_limit_rows("burst_limit", _BURST_LIMIT, _burst_rates, "default"),
 )

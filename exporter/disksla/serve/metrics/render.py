@@ -7,22 +7,14 @@ other clients.
 import gzip
 from collections.abc import Sequence
 
-import msgspec
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from disksla.serve.http_server import accepted, accepts_gzip
+from disksla.serve.http_server import Reply, accepted, accepts_gzip
 
 GZIP_LEVEL = 1
 """Takes a third of the time of level 6, for a quarter more bytes."""
-
-
-class MetricsPage(msgspec.Struct, frozen=True):
-    """A rendered page and its response headers."""
-
-    body: bytes
-    headers: tuple[tuple[str, str], ...]
 
 
 def render_metrics(
@@ -30,7 +22,7 @@ def render_metrics(
     accept: str = "",
     accept_encoding: str = "",
     names: Sequence[str] = (),
-) -> MetricsPage:
+) -> Reply:
     """Render what a registry collects, or only the samples called `names`.
 
     `accept` and `accept_encoding` are the values of these request headers.
@@ -46,7 +38,7 @@ def render_metrics(
     if accepts_gzip(accept_encoding):
         headers["Content-Encoding"] = "gzip"
         body = gzip.compress(body, GZIP_LEVEL, mtime=0)
-    return MetricsPage(body, tuple(headers.items()))
+    return Reply(body, headers=tuple(headers.items()))
 
 
 def _prefers_openmetrics(accept: str) -> bool:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 from disksla.base.units import MIB, format_duration
 from disksla.tell.api import LiveDiskDocument
 from disksla.tell.explanation import CONDITION_TEXT, shown_load
-from disksla.tell.top.line import Line, Span, Style, cells, clean, fit
-from disksla.tell.top.look import Look, strip
+from disksla.tell.top.line import Line, Look, Span, Style, cells, clean, fit, strip
 from disksla.tell.top.view import bytes_per_second, most_limited, names_of_use, problem_now
 
 _WIDE = 100

@@ -20,6 +20,7 @@ from disksla.measure.fio.result import (
     parse_fio,
     parse_fio_version,
 )
+from support.examples import damaged_json, damaged_text
 
 HERE = Path(__file__).parent / "results"
 """Output of fio 3.33: two workers in one group; three jobs with reads and writes, a ramp and no
@@ -181,8 +182,21 @@ def is_consistent(measured: DirectionResult) -> bool:
     )
 
 
-def check(text: str) -> None:
-    """Check that parsing gives a consistent result, or an error with a message."""
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+NUMBERS = st.integers() | st.floats() | st.sampled_from([2**63 - 1, 2**63, 1e308, -1, 0])
+
+
+@given(
+    st.text()
+    | JSON.map(json.dumps)
+    | JSON.map(partial(json.dumps, indent=2))
+    | damaged_text(REAL)
+    | damaged_json(REAL, JSON | NUMBERS)
+)
+def test_any_text_is_a_consistent_result_or_an_error(text: str) -> None:
     try:
         result = parse_fio(text)
     except DiskslaError as error:
@@ -191,48 +205,3 @@ def check(text: str) -> None:
     assert isinstance(result, FioResult)
     assert is_consistent(result.read)
     assert is_consistent(result.write)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-)
-
-
-@st.composite
-def damaged(draw: st.DrawFn) -> str:
-    """Return output of fio of which a part is replaced."""
-    text = draw(st.sampled_from(REAL))
-    at = draw(st.integers(0, len(text) - 1))
-    return text[:at] + draw(st.text(max_size=10)) + text[at + draw(st.integers(0, 40)) :]
-
-
-@given(st.text() | JSON.map(json.dumps) | JSON.map(partial(json.dumps, indent=2)) | damaged())
-def test_any_text_is_a_result_or_an_error(text: str) -> None:
-    check(text)
-
-
-def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner: list[tuple[Any, Any]] = []
-    if isinstance(value, dict):
-        inner = list(value.items())
-    elif isinstance(value, list):
-        inner = list(enumerate(value))
-    return [path, *(p for key, one in inner for p in paths(one, (*path, key)))]
-
-
-PATHS = [(text, path) for text in REAL for path in paths(json.loads(text)) if path]
-NUMBERS = st.integers() | st.floats() | st.sampled_from([2**63 - 1, 2**63, 1e308, -1, 0])
-
-
-@given(st.sampled_from(PATHS), JSON | NUMBERS)
-def test_any_changed_document_is_a_result_or_an_error(
-    case: tuple[str, tuple[Any, ...]], new: object
-) -> None:
-    text, path = case
-    document = json.loads(text)
-    at = document
-    for key in path[:-1]:
-        at = at[key]
-    at[path[-1]] = new
-    check(json.dumps(document, indent=1))

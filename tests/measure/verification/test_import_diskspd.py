@@ -14,6 +14,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.units import KIB, MIB
 from disksla.measure.verification.import_diskspd import is_diskspd, parse_diskspd
 from disksla.measure.verification.measurement import Measurement
+from support.examples import damaged_text
 
 RESULTS = Path(__file__).parent / "results"
 PUBLIC = Path(__file__).parent / "public"
@@ -319,16 +320,9 @@ def test_invalid_result_is_rejected(text: str, message: str) -> None:
         parse_diskspd(text)
 
 
-@st.composite
-def damaged(draw: st.DrawFn) -> str:
-    """Return a result of which a part is removed or replaced."""
-    text = draw(st.sampled_from([TEXT, OLD, TWO_TARGETS, XML]))
-    begin = draw(st.integers(0, len(text)))
-    end = draw(st.integers(begin, min(len(text), begin + 200)))
-    return text[:begin] + draw(st.text(max_size=20)) + text[end:]
-
-
-@given(st.text() | st.text().map("<Results>".__add__) | damaged())
+@given(
+    st.text() | st.text().map("<Results>".__add__) | damaged_text([TEXT, OLD, TWO_TARGETS, XML])
+)
 def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         measurements = parse_diskspd(text)

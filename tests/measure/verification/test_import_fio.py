@@ -13,6 +13,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.units import KIB, MIB
 from disksla.measure.verification.import_fio import parse_fio_jobs
 from disksla.measure.verification.measurement import Measurement
+from support.examples import damaged_json
 
 RESULTS = Path(__file__).parent / "results"
 TWO_JOBS = (RESULTS / "fio-3.33-two-jobs.json").read_text()
@@ -542,21 +543,11 @@ json_values = st.recursive(
 )
 
 
-@st.composite
-def damaged(draw: st.DrawFn) -> str:
-    """Return a result in which one value is replaced."""
-    document: Any = json.loads(draw(st.sampled_from([TWO_JOBS, BUFFERED_AT_RATE])))
-    at = document
-    while True:
-        key = draw(st.sampled_from(sorted(at) if isinstance(at, dict) else range(len(at))))
-        inner = at[key]
-        if not isinstance(inner, dict | list) or not inner or draw(st.booleans()):
-            at[key] = draw(json_values)
-            return json.dumps(document)
-        at = inner
-
-
-@given(st.text() | json_values.map(json.dumps) | damaged())
+@given(
+    st.text()
+    | json_values.map(json.dumps)
+    | damaged_json([TWO_JOBS, BUFFERED_AT_RATE], json_values)
+)
 def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         measurements = parse_fio_jobs(text)

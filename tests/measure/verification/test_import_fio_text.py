@@ -11,6 +11,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.units import KIB
 from disksla.measure.verification.import_fio_text import is_fio_text, parse_fio_text
 from disksla.measure.verification.measurement import Measurement
+from support.examples import damaged_text
 
 PUBLIC = Path(__file__).parent / "public"
 RUNS = (PUBLIC / "fio-3.28-three-runs.md").read_text()
@@ -244,16 +245,7 @@ def test_other_text_is_not_output_of_fio() -> None:
     assert not is_fio_text("fio-3.28\nStarting 1 process")
 
 
-@st.composite
-def damaged(draw: st.DrawFn) -> str:
-    """Return a result of which a part is removed or replaced."""
-    text = draw(st.sampled_from([RUNS, MIX, WRITES]))
-    begin = draw(st.integers(0, len(text)))
-    end = draw(st.integers(begin, min(len(text), begin + 200)))
-    return text[:begin] + draw(st.text(max_size=20)) + text[end:]
-
-
-@given(st.text() | damaged())
+@given(st.text() | damaged_text([RUNS, MIX, WRITES]))
 def test_any_text_is_parsed_or_rejected(text: str) -> None:
     with contextlib.suppress(DiskslaError):
         for measurement in parse_fio_text(text):

@@ -144,7 +144,6 @@ def advance_in_parts(
         state,
         monitored={**state.monitored, **judged} if judged else state.monitored,
         others={**state.others, **others} if others else state.others,
-        # Mounts stay as they were until they are read again.
         active=frozenset(active),
         mounts_read=mounts_read(state, tick, of_mounts, is_gap=not isinstance(elapsed, float)),
         at_limit=frozenset(

@@ -1,6 +1,5 @@
 """`disksla verify` without a disk: plans, preconditions, errors, reports."""
 
-import argparse
 import json
 import shutil
 from collections.abc import Callable
@@ -142,7 +141,3 @@ def test_file_excludes_raw_device(flags: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["verify", "vdxb", "--file=/tmp", "--write-to-raw-device=vdxb", *flags])
     assert ended.value.code == 2
-
-
-def options(**changes: object) -> argparse.Namespace:
-    return argparse.Namespace(**({"json": False, "html": None} | changes))

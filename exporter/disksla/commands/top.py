@@ -18,7 +18,7 @@ from disksla.commands._context import add_context_arguments, prepare_sampler, st
 from disksla.commands._daemon import access_of, add_remote_url, disks_of_daemon
 from disksla.commands._option_table import add_options
 from disksla.commands._options import duration_s, roots_of
-from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.metrics.render import read_build_info
 from disksla.tell.api import DisksDocument
 from disksla.tell.top import Look, block, in_ascii
 from disksla.tell.top.sources import AskedDaemon, DiskSource, OwnSampler

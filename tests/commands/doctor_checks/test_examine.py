@@ -243,11 +243,11 @@ def test_unix_socket_is_asked(tmp_path: Path) -> None:
 
 
 SYSTEMD = Path(__file__).resolve().parents[3] / "systemd"
-UNIT = (SYSTEMD / "disksla-exporter.service").read_text(encoding="utf-8")
+UNIT_TEXT = (SYSTEMD / "disksla-exporter.service").read_text(encoding="utf-8")
 
 
 def test_unit_of_the_package() -> None:
-    unit = UnitFacts("unit", parse_unit([UNIT]))
+    unit = UnitFacts("unit", parse_unit([UNIT_TEXT]))
     assert unit.last("User") == "disksla"
     assert unit.last("PrivateDevices") == "yes"
     assert unit.last("WantedBy") is None
@@ -255,7 +255,10 @@ def test_unit_of_the_package() -> None:
 
 def test_drop_ins_come_after_the_unit() -> None:
     folder = SYSTEMD / "disksla-exporter.service.d"
-    texts = [UNIT, *(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.conf")))]
+    texts = [
+        UNIT_TEXT,
+        *(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.conf"))),
+    ]
     unit = UnitFacts("unit", parse_unit(texts))
     assert unit.last("PrivateDevices") == "no"
     assert unit.last("SupplementaryGroups") == "disk"

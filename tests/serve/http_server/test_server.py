@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 
 from disksla.base.errors import DiskslaError
+from disksla.serve.http_server.connection import ListenAddress, parse_listen_address
 from disksla.serve.http_server.http_protocol import Reply, RequestHead
-from disksla.serve.http_server.listen import ListenAddress, parse_listen_address
 from disksla.serve.http_server.server import DEFAULT_TIMEOUTS, Timeouts, WebServer
 from support.log_events import events
 from support.waiting import eventually

@@ -31,6 +31,8 @@ from support.simulated_host import CATALOG
 from support.simulated_limiter import DEVICE, run
 from support.snapshots import BURST_LIMITS, disk_view, view
 
+Golden = Callable[[Path, str], None]
+
 ROOT = Path(__file__).resolve().parents[2]
 TWO_DISKS = ROOT / "tests" / "hosts" / "counter-wrap" / "ticks.jsonl"
 OF_API = set(DiskDocument.__struct_encode_fields__)
@@ -65,9 +67,7 @@ def printed(capsys: Captured, order: list[str], *disks: DiskDocument) -> str:
     return "\n".join([*lines, ""])
 
 
-def test_what_is_printed_of_each_kind_of_disk(
-    capsys: Captured, golden: Callable[[Path, str], None]
-) -> None:
+def test_what_is_printed_of_each_kind_of_disk(capsys: Captured, golden: Golden) -> None:
     """Disks with problems come first, then those in this order."""
     why = "the controller io of the control groups is off; switch it on"
     bad = msgspec.structs.replace(throttled(), device="vdz", why_no_consumers=why)
@@ -240,9 +240,7 @@ def test_several_disks(capsys: Captured) -> None:
     assert [disk["device"] for disk in found["disks"]] == ["vdb", "vda"]
 
 
-def test_a_sample_says_how_to_record_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sample_says_how_to_record_it(tmp_path: Path, capsys: Captured) -> None:
     machine = FakeMachine(tmp_path)
     assert main(["explain", "--for=300ms", *machine.options]) == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -250,9 +248,7 @@ def test_a_sample_says_how_to_record_it(
     assert "with --output slow.jsonl.gz, and attach that file." in out
 
 
-def test_the_file_says_the_same_on_any_machine(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_file_says_the_same_on_any_machine(tmp_path: Path, capsys: Captured) -> None:
     machine, file = FakeMachine(tmp_path), tmp_path / "slow.jsonl.gz"
     assert main(["explain", "--for=300ms", "--output", str(file), *machine.options]) == 0
     said, _, offer = capsys.readouterr().out.partition("\nAttach ")
@@ -295,9 +291,7 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [*named, f"--config.file={config}", "--for=200ms"]
 
 
-def test_what_is_said_of_arrays(
-    options: list[str], capsys: Captured, golden: Callable[[Path, str], None]
-) -> None:
+def test_what_is_said_of_arrays(options: list[str], capsys: Captured, golden: Golden) -> None:
     names = ("/var/lib/postgresql/16/main", "dm-18", "/srv", "md1", "md2", "md3", "/mnt/mixed")
     said = []
     for name in names:

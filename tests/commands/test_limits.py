@@ -12,6 +12,8 @@ from disksla.commands.cli import main
 from disksla.promise.catalogue.catalog import load_catalog
 from support.shell import refusals
 
+Golden = Callable[[Path, str], None]
+
 Captured = pytest.CaptureFixture[str]
 
 Page = Callable[..., str]
@@ -77,7 +79,7 @@ GP3 = "aws.gp3 1TiB --iops 16000 --bandwidth 500MiB/s"
     }.items(),
 )
 def test_text_and_json(
-    name: str, arguments: str, page: Page, capsys: Captured, golden: Callable[[Path, str], None]
+    name: str, arguments: str, page: Page, capsys: Captured, golden: Golden
 ) -> None:
     text = "\n".join(line.rstrip() for line in page(*arguments.split()).splitlines())
     assert all(len(line) <= 80 or "https://" in line for line in text.splitlines())
@@ -108,9 +110,7 @@ vk.ceph-ssd 1TiB --machine m5.large
 """
 
 
-def test_limits_rejects_invalid_arguments(
-    capsys: Captured, golden: Callable[[Path, str], None]
-) -> None:
+def test_limits_rejects_invalid_arguments(capsys: Captured, golden: Golden) -> None:
     golden(EXPECTED / "refused.txt", refusals(capsys, "limits", REFUSED))
 
 

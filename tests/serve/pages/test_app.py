@@ -21,6 +21,8 @@ from disksla.tell.api.disks_document import MOST_DISKS
 from support.log_events import events
 from support.snapshots import ABOUT, disk_view, view
 
+Logged = pytest.LogCaptureFixture
+
 
 def make_app(
     snapshot: Callable[[], Snapshot] = lambda: view(disk_view()),
@@ -243,7 +245,7 @@ def test_reload_can_be_switched_off() -> None:
     assert (status, body) == (403, b"cannot reload: it is switched off; send SIGHUP\n")
 
 
-def test_failed_reload_returns_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_reload_returns_the_reason(caplog: Logged) -> None:
     def fail() -> None:
         raise DiskslaError("disksla.yml: line 3: unknown key 'iosp'; expected iops \udcff")
 
@@ -253,7 +255,7 @@ def test_failed_reload_returns_the_reason(caplog: pytest.LogCaptureFixture) -> N
     assert not caplog.records
 
 
-def test_failing_page_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_page_is_logged_once(caplog: Logged) -> None:
     failing = True
 
     def snapshot() -> Snapshot:

@@ -2,15 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from disksla.kernel.disks import Disk
 from disksla.promise.catalogue import Limits, Rates
 from disksla.promise.configuration import Profile
 from disksla.serve.metrics.metric import Labelled, Metric, Value, lean
 from disksla.state.pipeline import DiskSnapshot
-
-
-def _burst_rates(limits: Limits) -> Rates | None:
-    return None if limits.burst is None else limits.burst.rates
 
 
 def _limit_rows(
@@ -43,7 +38,7 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
             snapshot.assignment.terms,
             limits.budget.kind if limits.budget and limits.rates != Rates() else "",
             limits.latency_kind or "",
-            _rotational(disk),
+            "" if disk.rotational is None else str(disk.rotational).lower(),
             snapshot.assignment.source,
             snapshot.machine_type or "",
             disk.kind,
@@ -61,10 +56,6 @@ def _kubernetes_volume(snapshot: DiskSnapshot) -> Labelled | None:
     if disk.csi_driver is None and disk.persistent_volume is None:
         return None
     return {tuple(getattr(disk, field) or "" for field in _VOLUME): 1}
-
-
-def _rotational(disk: Disk) -> str:
-    return "" if disk.rotational is None else str(disk.rotational).lower()
 
 
 _INFO_LABELS = (
@@ -123,5 +114,7 @@ LIMIT_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Latency of a request in seconds that the terms state, under their conditions.",
         lambda snapshot: snapshot.assignment.limits.latency_s,
     ),
-    *_limit_rows("burst_limit", _BURST_LIMIT, _burst_rates, "default"),
+    *_limit_rows(
+        "burst_limit", _BURST_LIMIT, lambda limits: getattr(limits.burst, "rates", None), "default"
+    ),
 )

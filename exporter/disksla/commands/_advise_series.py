@@ -54,8 +54,6 @@ from disksla.promise.configuration.settings import AssessmentSettings
 from disksla.promise.configuration.settings_file import catalog_directory
 
 _TOLERANCE = AssessmentSettings().tolerance_ratio
-_WITHIN_S = 600.0
-"""All questions about one disk."""
 _MOST_STEPS, _LEAST_STEP_S = 1000, 60
 _DISK_INFO, _MACHINE_INFO = "disksla_disk_info", "disksla_machine_info"
 
@@ -115,12 +113,12 @@ def advice_on(
 
 def _find_machine_of_disk(server: Server, name: str, period: Period) -> ScrapedMachine:
     """Return the one disk of a name, with the others of its machine. Raise DiskslaError."""
-    found = carry_out(find_disks(server, Selection(patterns=(name,)), period), _WITHIN_S)
+    found = carry_out(find_disks(server, Selection(patterns=(name,)), period), WITHIN_S)
     disk = the_only([disk for disk, _ in found], name)
     matching = selector((*FACTS, _MACHINE_INFO), _of_host(disk))
     step_s = max(_LEAST_STEP_S, -(-period.seconds // _MOST_STEPS))
     asked = read_steps(server, matching, period.start_timestamp_s, period.end_timestamp_s, step_s)
-    found_series = [each for each in carry_out(asked, _WITHIN_S) if each.values]
+    found_series = [each for each in carry_out(asked, WITHIN_S) if each.values]
     by_age = sorted(found_series, key=lambda each: each.values[-1][0])
     machines = [each.metric.get("machine") for each in by_age]
     disks = {disk.device: Facts(), **_facts_by_device(by_age)}
@@ -139,7 +137,7 @@ def _read_steps(server: Server, disk: DiskName, device: str, period: Period) -> 
     """Return the steps of a disk of the same machine. Raise DiskslaError."""
     labels = _of_host(disk) | {"device": device}
     start_s, end_s = period.start_timestamp_s, period.end_timestamp_s
-    return carry_out(read_increases(server, SCRAPED, labels, start_s, end_s), _WITHIN_S)
+    return carry_out(read_increases(server, SCRAPED, labels, start_s, end_s), WITHIN_S)
 
 
 def _of_host(disk: DiskName) -> dict[str, str]:

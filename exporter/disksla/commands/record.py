@@ -13,7 +13,7 @@ from disksla.commands._option_table import add_options
 from disksla.commands._options import add_config_file, add_duration, add_paths, roots_of
 from disksla.kernel.disks.hotplug import DiskWatcher
 from disksla.promise.configuration.settings_file import read_text
-from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.metrics.render import read_build_info
 from disksla.state.pipeline import Tick
 from disksla.state.pipeline.tick import FORMAT, RecordingHeader, encode
 

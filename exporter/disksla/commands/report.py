@@ -7,7 +7,14 @@ from disksla import VERSION
 from disksla.base.console import progress_bar, to_json, write_file
 from disksla.base.errors import DiskslaError
 from disksla.clouds.http_client.transport import carry_out
-from disksla.commands._means import OF_SOLD, add_series, add_sold, from_prometheus, print_uses
+from disksla.commands._means import (
+    OF_SOLD,
+    WITHIN_S,
+    add_series,
+    add_sold,
+    from_prometheus,
+    print_uses,
+)
 from disksla.commands._option_table import add_options
 from disksla.commands._options import add_config_file, check_unused, parse_option
 from disksla.commands._prometheus import add_period, add_server, period_of, server_of
@@ -27,8 +34,6 @@ from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.configuration.settings_file import catalog_directory
 from disksla.tell.printed_page import print_parts
 
-_WITHIN_S = 600.0
-"""All questions about one disk."""
 _COULD_NOT = 2
 
 
@@ -96,7 +101,7 @@ def _report(arguments: argparse.Namespace) -> Report:
     catalog = load_catalog(catalog_directory(arguments.config_file))
     server = server_of(arguments)
     basis = ReportCriteria(period, catalog, share)
-    found = carry_out(find_disks(server, selection, period), _WITHIN_S)
+    found = carry_out(find_disks(server, selection, period), WITHIN_S)
     if not found:
         raise DiskslaError(
             "report failed: the server has no such disks in this period; see that"
@@ -108,7 +113,7 @@ def _report(arguments: argparse.Namespace) -> Report:
         for name, mount_points in found:
             progress(name.title, 0.0)
             asked = read_history(server, name, mount_points, period)
-            disks.append(disk_report(carry_out(asked, _WITHIN_S), basis))
+            disks.append(disk_report(carry_out(asked, WITHIN_S), basis))
             progress(name.title, 1.0)
     matchers = f"{{{selection.matchers}}}" if selection.matchers else ""
     selected = [text for text in (matchers, *selection.patterns) if text]

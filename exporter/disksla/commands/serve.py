@@ -27,7 +27,7 @@ from disksla.commands._options import (
 )
 from disksla.serve.daemon import Daemon, WebOptions
 from disksla.serve.http_server.access import AccessControl, names_of_machine
-from disksla.serve.http_server.listen import (
+from disksla.serve.http_server.connection import (
     DEFAULT_LISTEN_ADDRESS,
     Listen,
     ListenAddress,
@@ -35,8 +35,7 @@ from disksla.serve.http_server.listen import (
 )
 from disksla.serve.http_server.turns import MOST_SCRAPES
 from disksla.serve.metrics import SnapshotCollector, make_registry
-from disksla.serve.metrics.build_info import read_build_info
-from disksla.serve.metrics.render import render_metrics
+from disksla.serve.metrics.render import read_build_info, render_metrics
 from disksla.state.pipeline import Snapshot
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}

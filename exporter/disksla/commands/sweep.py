@@ -32,7 +32,7 @@ from disksla.measure.fio import FioError, FioJob, fio_arguments
 from disksla.measure.fio.job import SECTOR_BYTES
 from disksla.measure.fio.runner import Fio, find_fio
 from disksla.measure.fio.scratch_file import file_system_of, remove_leftovers, scratch_file
-from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.metrics.render import read_build_info
 from disksla.tell.printed_page import print_parts
 
 _MAX_WORKERS = 256

@@ -18,7 +18,7 @@ from disksla.commands._context import add_context_arguments, prepare_sampler, st
 from disksla.commands._daemon import access_of, add_remote_url, disks_of_daemon
 from disksla.commands._option_table import add_options
 from disksla.commands._options import duration_s, roots_of
-from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.metrics.render import read_build_info
 from disksla.tell.api import DisksDocument
 from disksla.tell.top import Look, block, in_ascii
 from disksla.tell.top.sources import AskedDaemon, DiskSource, OwnSampler
@@ -109,7 +109,11 @@ def _print(source: DiskSource, arguments: argparse.Namespace) -> None:
             due_s = max(due_s + interval_s, time.monotonic())
             time.sleep(max(0.0, due_s - time.monotonic()))
         document = _next(source, interval_s)
-        sys.stdout.write(_json(document) if arguments.json else _block(document, source))
+        sys.stdout.write(
+            msgspec.json.encode(document).decode() + "\n"
+            if arguments.json
+            else _block(document, source)
+        )
         sys.stdout.flush()
 
 
@@ -126,10 +130,6 @@ def _next(source: DiskSource, interval_s: float) -> DisksDocument:
             print(line.replace("\n", " "), file=sys.stderr)
             has_said_so = True
         time.sleep(interval_s)
-
-
-def _json(document: DisksDocument) -> str:
-    return msgspec.json.encode(document).decode() + "\n"
 
 
 def _block(document: DisksDocument, source: DiskSource) -> str:

@@ -44,6 +44,8 @@ from support.snapshots import (
     views,
 )
 
+Golden = Callable[[Path, str], None]
+
 FRAME = Frame("db-1", "0.2.0", "/metrics")
 PERIOD = ChartPeriod("5 minutes", 300.0, 300.0, 1_800_000_000.0)
 NUMBERS = st.floats(0, 1e6, width=32)
@@ -95,7 +97,7 @@ CHARTS = {
 }
 
 
-def test_charts(golden: Callable[[Path, str], None]) -> None:
+def test_charts(golden: Golden) -> None:
     drawn = [
         f"{name}\n{history_charts(slots, PERIOD, limits, 'vdb')}\n"
         for name, (slots, limits) in CHARTS.items()
@@ -178,7 +180,7 @@ def as_text(page: str) -> str:
     return "\n".join([*filter(None, lines), ""])
 
 
-def test_page_and_card_of_a_disk_with_everything(golden: Callable[[Path, str], None]) -> None:
+def test_page_and_card_of_a_disk_with_everything(golden: Golden) -> None:
     throttled, past = lived("iops-300-deep")
     [disk] = throttled.disks
     at_s = past.history.at_s or 0.0

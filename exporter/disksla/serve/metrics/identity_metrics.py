@@ -2,15 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from disksla.kernel.disks import Disk
 from disksla.promise.catalogue import Limits, Rates
 from disksla.promise.configuration import Profile
 from disksla.serve.metrics.metric import Labelled, Metric, Value, lean
 from disksla.state.pipeline import DiskSnapshot
-
-
-def _burst_rates(limits: Limits) -> Rates | None:
-    return None if limits.burst is None else limits.burst.rates
 
 
 def _limit_rows(
@@ -43,7 +38,7 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
             snapshot.assignment.terms,
             limits.budget.kind if limits.budget and limits.rates != Rates() else "",
             limits.latency_kind or "",
-            _rotational(disk),
+            "" if disk.rotational is None else str(disk.rotational).lower(),
             snapshot.assignment.source,
             snapshot.machine_type or "",
             disk.kind,
@@ -51,25 +46,26 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
     }
 
 
+_VOLUME = (
+    "csi_driver", "volume_handle", "persistent_volume", "claim", "namespace", "storage_class",
+)  # fmt: skip
+
+
 def _kubernetes_volume(snapshot: DiskSnapshot) -> Labelled | None:
     disk = snapshot.disk
     if disk.csi_driver is None and disk.persistent_volume is None:
         return None
-    values = (
-        disk.csi_driver,
-        disk.volume_handle,
-        disk.persistent_volume,
-        disk.claim,
-        disk.namespace,
-        disk.storage_class,
-    )
-    return {tuple(value or "" for value in values): 1}
+    return {tuple(getattr(disk, field) or "" for field in _VOLUME): 1}
 
 
-def _rotational(disk: Disk) -> str:
-    return "" if disk.rotational is None else str(disk.rotational).lower()
-
-
+_INFO_LABELS = (
+    "serial", "wwn", "model", "provider", "terms", "budget", "latency_kind", "rotational",
+    "terms_source", "machine_type", "kind",
+)  # fmt: skip
+_VOLUME_LABELS = (
+    "csi_driver", "volume_handle", "persistentvolume", "persistentvolumeclaim", "namespace",
+    "storage_class",
+)  # fmt: skip
 _LIMIT = "promised by the terms for the size of this disk."
 _BURST_LIMIT = "allowed while burst credits last."
 
@@ -80,19 +76,7 @@ IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " terms_source is who says what the disk is: configuration, file (of terms.d), api,"
         " metadata, or none. kind is disk, or nfs for an NFS mount.",
         _disk_info,
-        (
-            "serial",
-            "wwn",
-            "model",
-            "provider",
-            "terms",
-            "budget",
-            "latency_kind",
-            "rotational",
-            "terms_source",
-            "machine_type",
-            "kind",
-        ),
+        _INFO_LABELS,
     ),
     lean(
         "disksla_mount_info",
@@ -113,14 +97,7 @@ IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "The volume of Kubernetes that the disk is, always 1. persistentvolumeclaim, its namespace"
         " and storage_class need a terms file with the volumes.",
         _kubernetes_volume,
-        (
-            "csi_driver",
-            "volume_handle",
-            "persistentvolume",
-            "persistentvolumeclaim",
-            "namespace",
-            "storage_class",
-        ),
+        _VOLUME_LABELS,
     ),
     Metric(
         "disksla_disk_size_bytes",
@@ -137,5 +114,7 @@ LIMIT_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Latency of a request in seconds that the terms state, under their conditions.",
         lambda snapshot: snapshot.assignment.limits.latency_s,
     ),
-    *_limit_rows("burst_limit", _BURST_LIMIT, _burst_rates, "default"),
+    *_limit_rows(
+        "burst_limit", _BURST_LIMIT, lambda limits: getattr(limits.burst, "rates", None), "default"
+    ),
 )

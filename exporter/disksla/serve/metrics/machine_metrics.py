@@ -24,10 +24,6 @@ def _machine_info(group: GroupSnapshot) -> Labelled:
     return {(group.shared.machine, group.shared.title, budget.kind if budget else ""): 1}
 
 
-def _rates(group: GroupSnapshot) -> Rates:
-    return group.shared.limits.rates
-
-
 def _burst_rates(group: GroupSnapshot) -> Rates:
     burst = group.shared.limits.burst
     return Rates() if burst is None else burst.rates
@@ -70,7 +66,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         lambda group: {(device,): 1 for device in group.devices},
         ("device",),
     ),
-    *_limit_rows("limit", "together", _rates, "lean"),
+    *_limit_rows("limit", "together", lambda group: group.shared.limits.rates, "lean"),
     *_limit_rows("burst_limit", "together while its burst credits last", _burst_rates, "default"),
     Metric(
         "disksla_machine_load_ratio",
@@ -148,10 +144,6 @@ def _throttled_s(provider: ProviderState) -> Value:
     return keyed({limit: us / 1e6 for limit, us in provider.throttled_us.items()})
 
 
-def _queue_length(provider: ProviderState) -> Value:
-    return None if provider.last is None else provider.last.statistics.queue_length
-
-
 def _failures(snapshot: DiskSnapshot) -> Value:
     provider = snapshot.provider
     return None if provider is None else keyed(provider.failures)
@@ -171,7 +163,7 @@ PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_provider_queue_length",
         "Requests at the volume when its statistics page was read last.",
-        _current(_queue_length),
+        _current(lambda it: None if it.last is None else it.last.statistics.queue_length),
     ),
     full(
         "disksla_provider_read_latency_seconds",

@@ -164,10 +164,6 @@ def _by_test(
     return lambda report: keyed({each.test: value(each) for each in report.tests}) or None
 
 
-def _passed(result: SuiteTestResult) -> float | None:
-    return {"pass": 1.0, "fail": 0.0}.get(result.verdict)
-
-
 VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
     lean(
         "disksla_verification_ratio",
@@ -187,7 +183,7 @@ VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
         "disksla_verification_passed",
         "Whether the test passed (1 yes, 0 no). Absent for an indicative latency, which"
         " cannot fail.",
-        _by_test(_passed),
+        _by_test(lambda result: {"pass": 1.0, "fail": 0.0}.get(result.verdict)),
         ("test",),
     ),
     lean(

@@ -118,7 +118,12 @@ def _columns(disks: Sequence[LiveDiskDocument], *, is_wide: bool) -> list[Column
     columns += [
         _rate("await", 4, lambda disk: disk.await_s and disk.await_s * 1e3),
         _rate("aqu-sz", 7, lambda disk: disk.queue_depth),
-        Column("load", 5, _STRIP_RANK, lambda disk: percent(_load(disk), 5)),
+        Column(
+            "load",
+            5,
+            _STRIP_RANK,
+            lambda disk: percent(disk.load_ratio and shown_load(disk.load_ratio), 5),
+        ),
     ]
     if any(disk.credits for disk in disks):
         columns += [Column("credits", 7, 6, _credits), Column("empty in", 8, 8, _empty_in)]
@@ -150,10 +155,6 @@ def _who(disk: LiveDiskDocument) -> str:
         shares.reverse()
     share = next((each for each in shares if each is not None), 0.0)
     return f"{100 * share:.0f}% {first.consumer}"
-
-
-def _load(disk: LiveDiskDocument) -> float | None:
-    return None if disk.load_ratio is None else shown_load(disk.load_ratio)
 
 
 def _credits(disk: LiveDiskDocument) -> str:

@@ -10,10 +10,13 @@ from prometheus_client import ProcessCollector
 
 from disksla.serve.metrics.disk_metrics import DISK_METRICS
 from disksla.serve.metrics.limit_metrics import LAW_OF_DISKS
-from disksla.serve.metrics.machine_metrics import CONSUMER_METRICS, MACHINE_METRICS
+from disksla.serve.metrics.machine_metrics import (
+    CONSUMER_METRICS,
+    MACHINE_METRICS,
+    PROVIDER_METRICS,
+)
 from disksla.serve.metrics.metric import Metric
 from disksla.serve.metrics.probe_metrics import PROBE_METRICS, VERIFICATION_METRICS
-from disksla.serve.metrics.provider_metrics import PROVIDER_METRICS
 from disksla.serve.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS, TERMS_METRICS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"

@@ -25,8 +25,8 @@ TOUCHING = {
     "clouds.ebs_statistics": "client helper nvme",
     "clouds.http_client": "transport",
     "commands": """
-        _advise_means _advise_series _context _daemon _exclusive _identify _interrupt _latency
-        _log_options _means _options _prometheus _provision _recent _textfile advise check
+        _advise_series _context _daemon _exclusive _identify _latency
+        _means _option_table _options _prometheus _provision _recent _textfile advise check
         check_config cli detect disks doctor ebs_statistics explain judge limits open_events record
         replay report serve sweep top verify
     """,
@@ -36,15 +36,15 @@ TOUCHING = {
     "kernel.nfs": "nfs_files",
     "kernel.performance_events": "data_writes helper opened opening request_sampler source",
     "kernel.procfs": "files iowait_files",
-    "measure.benchmark": "sweep_journal_file throughput",
+    "measure.benchmark": "sweep_journal throughput",
     "measure.fio": "device_users process raw_device runner sandbox scratch_file",
     "measure.probes": "probe_runner probe_scheduler",
-    "measure.verification": "monitor runner store",
+    "measure.verification": "runner store",
     "promise.catalogue": "catalog machine_tables",
     "promise.configuration": "settings_file terms_directory",
     "serve": "daemon",
-    "serve.http_server": "access basic_auth config_file connection listen server tls turns",
-    "serve.metrics": "build_info render",
+    "serve.http_server": "access basic_auth config_file connection server tls turns",
+    "serve.metrics": "render",
     "serve.pages": "app",
     "state.pipeline": "sampler",
     "tell": "printed_page",

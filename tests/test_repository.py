@@ -49,7 +49,7 @@ UNIT_ELSEWHERE = {
     "disksla.promise.catalogue.cost_model.Work": "requests",
     "disksla.state.history.slot.RunningTotals": "requests; fields in seconds end in _s",
     "disksla.verdict.credits.bounds.Use": "that of the bucket",
-    "disksla.measure.report.published_sla._ServiceCredit.below": "percent, as in agreements",
+    "disksla.measure.report.evidence._ServiceCredit.below": "percent, as in agreements",
     "disksla.base.histogram": "in the name of the field that holds the histogram",
     "disksla.promise.catalogue.rules": "that of the row of the catalogue with the rule",
     "disksla.promise.catalogue.limits.Bucket.capacity": "in the unit of its `resource`",

@@ -23,15 +23,13 @@ SOCKETS = {
     "kernel/performance_events/opened.py": "receives from that helper",
     "base/operating_system/unix_socket.py": "binds Unix sockets of daemon and helper",
     "base/operating_system/systemd.py": "notifies systemd, uses sockets that it passes",
-    "serve/http_server/connection.py": "accepts connections",
-    "serve/http_server/listen.py": "binds the listen addresses",
+    "serve/http_server/connection.py": "binds the listen addresses, and accepts connections",
     "serve/http_server/server.py": "serves the bound sockets",
 }
 """Modules that may import socket, and what for."""
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
     "clouds/http_client/transport.py": {
-        "commands/_advise_means.py",
         "commands/_advise_series.py",
         "commands/_means.py",
         "commands/detect.py",

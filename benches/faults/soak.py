@@ -20,7 +20,7 @@ from disksla.promise.configuration.configuration import Configuration
 from disksla.promise.configuration.matched import match_disks
 from disksla.promise.configuration.settings_file import read_settings
 from disksla.serve.http_server.http_protocol import RequestHead
-from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.metrics.render import read_build_info
 from disksla.serve.pages.app import App, Controls
 from disksla.state.history.history import History
 from disksla.state.pipeline.advance import advance, configure

@@ -16,7 +16,7 @@ from disksla.base.operating_system.machine import read_machine_id
 from disksla.base.operating_system.systemd import ServiceManager
 from disksla.serve.daemon import Daemon as DaemonInProcess
 from disksla.serve.daemon import WebOptions
-from disksla.serve.http_server.listen import ListenAddress
+from disksla.serve.http_server.connection import ListenAddress
 from disksla.state.pipeline.sampler import read_clocks
 from disksla.state.pipeline.saved_state import SavedState, decode
 from faults.state_files import (

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 
+from disksla.serve.http_server.connection import ListenAddress
 from disksla.serve.http_server.http_protocol import Reply, RequestHead
-from disksla.serve.http_server.listen import ListenAddress
 from disksla.serve.http_server.server import WebServer
 from fleet.hosts import host_name, page_at
 from support import monitoring_stack as monitoring

@@ -14,7 +14,6 @@ SOURCES = (
     "exporter/disksla/tell/explanation/shown.py",
     "exporter/disksla/serve/pages/*page.*",
     "exporter/disksla/serve/pages/*charts.*",
-    "exporter/disksla/serve/pages/disk_card.py",
     "grafana/out/dashboards/disk.json",
     "tests/tell/top/screens.txt",
 )

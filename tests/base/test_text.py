@@ -1,11 +1,17 @@
-"""Escaping of characters that a terminal interprets."""
+"""Escaping of characters that a terminal interprets; JSON output; exceptions have one base."""
 
+import importlib
+import json
+import pkgutil
 import subprocess
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import disksla
+from disksla.base.console import to_json
+from disksla.base.errors import DiskslaError
 from disksla.base.text import command_lines, escape_control, escape_html, label_value
 
 
@@ -39,3 +45,35 @@ def test_command_of_short_words_fits_in_the_width(words: list[str]) -> None:
     lines = command_lines(words).split("\n")
     assert max(map(len, lines)) <= 80
     assert all(line.endswith(" \\") for line in lines[:-1])
+
+
+def test_whole_numbers_are_written_without_a_point() -> None:
+    assert to_json([1.0, 11250.000000000002, 0.5, None, True, "1.0"]) == (
+        '[\n  1,\n  11250,\n  0.5,\n  null,\n  true,\n  "1.0"\n]'
+    )
+
+
+@given(st.floats(-1e14, 1e14))
+def test_numbers_keep_fifteen_digits(number: float) -> None:
+    assert abs(json.loads(to_json({"n": number}))["n"] - number) <= abs(number) * 1e-14
+
+
+MODULES = [
+    importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(disksla.__path__, "disksla.")
+    if module.name != "disksla.__main__"
+]
+EXCEPTIONS = [
+    value
+    for module in MODULES
+    for value in vars(module).values()
+    if isinstance(value, type)
+    and issubclass(value, BaseException)
+    and value.__module__ == module.__name__
+]
+
+
+@pytest.mark.parametrize("exception", EXCEPTIONS, ids=lambda exception: exception.__name__)
+def test_exception_derives_from_disksla_error(exception: type[BaseException]) -> None:
+    assert issubclass(exception, DiskslaError)
+    assert exception.__name__.endswith("Error")

@@ -7,31 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.base.units import (
-    BYTES_PER_UNIT,
-    GIB,
-    MIB,
-    SECONDS_PER_UNIT,
-    format_bandwidth,
-    format_count,
-    format_duration,
-    format_listed_bandwidth,
-    format_percent,
-    format_size,
-    is_decimal,
-    parse_bandwidth_bytes_per_second,
-    parse_duration_s,
-    parse_size_bytes,
-)
+from disksla.base import units
 
-PARSERS = (parse_size_bytes, parse_bandwidth_bytes_per_second, parse_duration_s)
+PARSERS = (units.parse_size_bytes, units.parse_bandwidth_bytes_per_second, units.parse_duration_s)
 
 
 @pytest.mark.parametrize(
     ("text", "size_bytes"),
     [
-        ("500GiB", 500 * GIB),
-        ("500 GiB", 500 * GIB),
+        ("500GiB", 500 * units.GIB),
+        ("500 GiB", 500 * units.GIB),
         ("500GB", 500 * 10**9),
         ("1.5TB", 1_500_000_000_000),
         ("1.005kB", 1005),
@@ -39,31 +24,33 @@ PARSERS = (parse_size_bytes, parse_bandwidth_bytes_per_second, parse_duration_s)
         ("4096B", 4096),
         ("0B", 0),
         ("4096", 4096),
-        ("107374182400", 100 * GIB),
-        ("100G", 100 * GIB),
-        ("100g", 100 * GIB),
-        ("100Gi", 100 * GIB),
+        ("107374182400", 100 * units.GIB),
+        ("100G", 100 * units.GIB),
+        ("100g", 100 * units.GIB),
+        ("100Gi", 100 * units.GIB),
         ("4k", 4096),
         ("4K", 4096),
-        ("1.5T", 1536 * GIB),
+        ("1.5T", 1536 * units.GIB),
         ("9007199254740993B", 9007199254740993),
     ],
 )
 def test_parse_size_is_exact(text: str, size_bytes: int) -> None:
-    assert parse_size_bytes(text) == size_bytes
+    assert units.parse_size_bytes(text) == size_bytes
 
 
-@given(st.integers(0, 2**70), st.sampled_from(sorted(BYTES_PER_UNIT)))
+@given(st.integers(0, 2**70), st.sampled_from(sorted(units.BYTES_PER_UNIT)))
 def test_parse_size_of_any_whole_number(number: int, unit: str) -> None:
     number = number if unit else number * 512
-    assert parse_size_bytes(f"{number}{unit}") == number * BYTES_PER_UNIT[unit]
+    assert units.parse_size_bytes(f"{number}{unit}") == number * units.BYTES_PER_UNIT[unit]
 
 
 @given(st.integers(1, 10**6), st.sampled_from(["kB", "KB", "MB", "GB", "TB", "GiB", "G", "Ti"]))
 def test_size_in_the_gb_of_a_provider_is_that_in_gib(number: int, unit: str) -> None:
     text, gib = f"{number}{unit}", f"{number}{unit[0].upper()}iB"
-    assert parse_size_bytes(text, binary_gb=True) == parse_size_bytes(gib)
-    assert is_decimal(text) is (parse_size_bytes(text) != parse_size_bytes(text, binary_gb=True))
+    assert units.parse_size_bytes(text, binary_gb=True) == units.parse_size_bytes(gib)
+    assert units.is_decimal(text) is (
+        units.parse_size_bytes(text) != units.parse_size_bytes(text, binary_gb=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,12 +60,12 @@ def test_size_in_the_gb_of_a_provider_is_that_in_gib(number: int, unit: str) -> 
 def test_sizes_without_b_mean_what_coreutils_say(scale: str, text: str) -> None:
     command = ["numfmt", f"--from={scale}", text]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert parse_size_bytes(text) == int(printed)
+    assert units.parse_size_bytes(text) == int(printed)
 
 
 @pytest.mark.parametrize("text", ["25MB", "25MB/s", "25MBps", "25000000", "25000000/s"])
 def test_bandwidth_as_providers_write_it(text: str) -> None:
-    assert parse_bandwidth_bytes_per_second(text) == 25e6
+    assert units.parse_bandwidth_bytes_per_second(text) == 25e6
 
 
 @pytest.mark.parametrize(
@@ -93,18 +80,20 @@ def test_bandwidth_as_providers_write_it(text: str) -> None:
 )
 def test_parse_bandwidth_rejects_other_texts(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        parse_bandwidth_bytes_per_second(text)
+        units.parse_bandwidth_bytes_per_second(text)
 
 
-@given(st.integers(0, 10**9), st.sampled_from(sorted(SECONDS_PER_UNIT)))
+@given(st.integers(0, 10**9), st.sampled_from(sorted(units.SECONDS_PER_UNIT)))
 def test_parse_duration_to_nearest_float(number: int, unit: str) -> None:
     text = f"{number // 1000}.{number % 1000:03}{unit}"
-    assert parse_duration_s(text) == float(Fraction(number, 1000) * SECONDS_PER_UNIT[unit])
+    assert units.parse_duration_s(text) == float(
+        Fraction(number, 1000) * units.SECONDS_PER_UNIT[unit]
+    )
 
 
 @pytest.mark.parametrize("text", ["25MB", "25MB/s"])
 def test_parse_bandwidth_with_and_without_per_second(text: str) -> None:
-    assert parse_bandwidth_bytes_per_second(text) == 25e6
+    assert units.parse_bandwidth_bytes_per_second(text) == 25e6
 
 
 @pytest.mark.parametrize(
@@ -125,13 +114,13 @@ def test_parse_bandwidth_with_and_without_per_second(text: str) -> None:
 )
 def test_parse_size_rejects_other_texts(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        parse_size_bytes(text)
+        units.parse_size_bytes(text)
 
 
 def test_part_of_a_byte_of_a_large_size_is_rounded() -> None:
     """AWS calls 4.8 TiB what has 4800 GiB, and has such sizes in its examples."""
-    assert parse_size_bytes("4.8TiB") == 5277655813325
-    assert parse_size_bytes("1.1MiB") == 1153434
+    assert units.parse_size_bytes("4.8TiB") == 5277655813325
+    assert units.parse_size_bytes("1.1MiB") == 1153434
 
 
 @given(st.text(max_size=50) | st.from_regex(r"[0-9.]{1,8} ?[a-zA-Z/]{0,5}", fullmatch=True))
@@ -148,33 +137,33 @@ def test_parse_any_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (format_size(500 * GIB), "500 GiB"),
-        (format_size(37.5 * MIB), "37.5 MiB"),
-        (format_size(0), "0 B"),
-        (format_bandwidth(240 * MIB), "240 MiB/s"),
-        (format_bandwidth(1172 * MIB), "1172 MiB/s"),
-        (format_bandwidth(119.7 * MIB), "119.7 MiB/s"),
-        (format_bandwidth(16384 * MIB), "16384 MiB/s"),
-        (format_bandwidth(2048), "2 KiB/s"),
-        (format_listed_bandwidth(200e6), "200 MB/s"),
-        (format_listed_bandwidth(200 * MIB), "200 MiB/s"),
-        (format_listed_bandwidth(0.12 * MIB), "0.12 MiB/s"),
-        (format_listed_bandwidth(250e3), "0.25 MB/s"),
-        (format_listed_bandwidth(600 * 4096), "2.344 MiB/s"),
-        (format_duration(0.0000123), "12.3 us"),
-        (format_duration(0.0001), "0.1 ms"),
-        (format_duration(0.00052), "0.52 ms"),
-        (format_duration(3), "3 s"),
-        (format_duration(1878.3), "31.3 min"),
-        (format_duration(43200), "12 h"),
-        (format_duration(3 * 86400), "3 d"),
-        (format_count(15000), "15000"),
-        (format_count(7.5), "7.5"),
-        (format_percent(0), "0 %"),
-        (format_percent(0.0000041), "under 0.1 %"),
-        (format_percent(0.00775), "0.8 %"),
-        (format_percent(0.3125), "31.2 %"),
-        (format_percent(4.37), "437 %"),
+        (units.format_size(500 * units.GIB), "500 GiB"),
+        (units.format_size(37.5 * units.MIB), "37.5 MiB"),
+        (units.format_size(0), "0 B"),
+        (units.format_bandwidth(240 * units.MIB), "240 MiB/s"),
+        (units.format_bandwidth(1172 * units.MIB), "1172 MiB/s"),
+        (units.format_bandwidth(119.7 * units.MIB), "119.7 MiB/s"),
+        (units.format_bandwidth(16384 * units.MIB), "16384 MiB/s"),
+        (units.format_bandwidth(2048), "2 KiB/s"),
+        (units.format_listed_bandwidth(200e6), "200 MB/s"),
+        (units.format_listed_bandwidth(200 * units.MIB), "200 MiB/s"),
+        (units.format_listed_bandwidth(0.12 * units.MIB), "0.12 MiB/s"),
+        (units.format_listed_bandwidth(250e3), "0.25 MB/s"),
+        (units.format_listed_bandwidth(600 * 4096), "2.344 MiB/s"),
+        (units.format_duration(0.0000123), "12.3 us"),
+        (units.format_duration(0.0001), "0.1 ms"),
+        (units.format_duration(0.00052), "0.52 ms"),
+        (units.format_duration(3), "3 s"),
+        (units.format_duration(1878.3), "31.3 min"),
+        (units.format_duration(43200), "12 h"),
+        (units.format_duration(3 * 86400), "3 d"),
+        (units.format_count(15000), "15000"),
+        (units.format_count(7.5), "7.5"),
+        (units.format_percent(0), "0 %"),
+        (units.format_percent(0.0000041), "under 0.1 %"),
+        (units.format_percent(0.00775), "0.8 %"),
+        (units.format_percent(0.3125), "31.2 %"),
+        (units.format_percent(4.37), "437 %"),
     ],
 )
 def test_format_quantities(text: str, expected: str) -> None:
@@ -183,5 +172,5 @@ def test_format_quantities(text: str, expected: str) -> None:
 
 @given(st.integers(1, 2**60))
 def test_format_size_round_trip_has_three_digits(size_bytes: int) -> None:
-    again = float(parse_bandwidth_bytes_per_second(format_size(size_bytes)))
+    again = float(units.parse_bandwidth_bytes_per_second(units.format_size(size_bytes)))
     assert again == pytest.approx(size_bytes, rel=0.005)

@@ -17,6 +17,8 @@ from disksla.commands.check import STATUSES, check, document, parse_thresholds
 from disksla.commands.cli import main
 from disksla.tell.api import DiskDocument
 
+Captured = pytest.CaptureFixture[str]
+
 PERFORMANCE = re.compile(r"'[^'=]+'=-?[0-9.]+(s|%)?(;[0-9.]*){0,4}")
 """Monitoring Plugins Development Guidelines, section 2.6."""
 
@@ -125,9 +127,7 @@ def test_disks_are_found_by_name_and_mount_point() -> None:
         "check --timeout 99999999999",
     ],
 )
-def test_what_cannot_be_checked_is_unknown(
-    capsys: pytest.CaptureFixture[str], command: str
-) -> None:
+def test_what_cannot_be_checked_is_unknown(capsys: Captured, command: str) -> None:
     with pytest.raises(SystemExit) as exited:
         main(shlex.split(command))
     assert exited.value.code == STATUSES.index("UNKNOWN")
@@ -137,18 +137,14 @@ def test_what_cannot_be_checked_is_unknown(
 
 
 @pytest.mark.parametrize("option", ["-h", "--help", "-V", "--version"])
-def test_help_and_version_are_of_unknown_status(
-    capsys: pytest.CaptureFixture[str], option: str
-) -> None:
+def test_help_and_version_are_of_unknown_status(capsys: Captured, option: str) -> None:
     with pytest.raises(SystemExit) as exited:
         main(["check", option])
     assert exited.value.code == STATUSES.index("UNKNOWN")
     assert "disksla" in capsys.readouterr().out
 
 
-def test_daemon_that_does_not_answer_in_time_is_unknown(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_daemon_that_does_not_answer_in_time_is_unknown(capsys: Captured) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(SystemExit) as exited:
         main(["check", "-t", "1", "--url", f"http://127.0.0.1:{silent.getsockname()[1]}"])
     assert exited.value.code == STATUSES.index("UNKNOWN")

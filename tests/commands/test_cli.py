@@ -16,10 +16,10 @@ from disksla.commands.command_table import COMMANDS
 from support.daemon_process import DISKSLA, PATIENCE_S
 from support.waiting import eventually
 
+Captured = pytest.CaptureFixture[str]
 
-def test_every_command_has_help(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+
+def test_every_command_has_help(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     parser = build_parser()
     for name, command in COMMANDS.items():
@@ -95,7 +95,7 @@ def test_one_option_for_one_thing() -> None:
     ],
 )
 def test_usage_error_is_that_of_the_command(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: Captured
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)

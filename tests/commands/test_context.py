@@ -235,16 +235,14 @@ def test_check_config_needs_a_file(capsys: Captured) -> None:
 
 
 @pytest.mark.parametrize("command", ["verify", "sweep", "sweep --identify", "verify --latency"])
-def test_nothing_is_measured_on_a_mount(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_measured_on_a_mount(command: str, tmp_path: Path, capsys: Captured) -> None:
     flags = flags_of_host("vm-virtio-6.x", tmp_path / "host")
     assert main([*command.split(), *flags, "10.0.0.5:/export"]) == 2
     assert "10.0.0.5:/export, an NFS mount; expected a block device" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["10.0.0.5:/export", "/mnt/share", "/mnt/share/deep/file"])
-def test_explain_a_mount(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_a_mount(name: str, tmp_path: Path, capsys: Captured) -> None:
     flags = flags_of_host("vm-virtio-6.x", tmp_path / "host")
     assert main(["explain", *flags, name]) == 0
     assert capsys.readouterr().out.startswith("10.0.0.5:/export, NFS mount\n")

@@ -8,8 +8,8 @@ import pytest
 
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.machine import Roots
+from disksla.commands._context import stop_on_signal
 from disksla.commands._exclusive import measure_utilization
-from disksla.commands._interrupt import stop_on_signal
 from disksla.kernel.disks.disk import Disk
 from support.simulated_host import a_disk
 

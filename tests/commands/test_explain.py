@@ -1,4 +1,4 @@
-"""`disksla explain` of all disks and as JSON; test_context.py has that of one disk."""
+"""`disksla explain` of all disks, of arrays and as JSON; test_context.py has that of one disk."""
 
 import json
 import re
@@ -21,6 +21,7 @@ from disksla.state.pipeline.tick import FORMAT, RecordingHeader, encode
 from disksla.tell.api import DiskDocument
 from disksla.tell.api.disks_document import disks_document
 from disksla.tell.explanation.past import HistoryView
+from support import ttar
 from support.answering import answering, page
 from support.consumed import with_consumers
 from support.fake_host import FakeMachine
@@ -29,6 +30,8 @@ from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG
 from support.simulated_limiter import DEVICE, run
 from support.snapshots import BURST_LIMITS, disk_view, view
+
+Golden = Callable[[Path, str], None]
 
 ROOT = Path(__file__).resolve().parents[2]
 TWO_DISKS = ROOT / "tests" / "hosts" / "counter-wrap" / "ticks.jsonl"
@@ -64,9 +67,7 @@ def printed(capsys: Captured, order: list[str], *disks: DiskDocument) -> str:
     return "\n".join([*lines, ""])
 
 
-def test_what_is_printed_of_each_kind_of_disk(
-    capsys: Captured, golden: Callable[[Path, str], None]
-) -> None:
+def test_what_is_printed_of_each_kind_of_disk(capsys: Captured, golden: Golden) -> None:
     """Disks with problems come first, then those in this order."""
     why = "the controller io of the control groups is off; switch it on"
     bad = msgspec.structs.replace(throttled(), device="vdz", why_no_consumers=why)
@@ -239,9 +240,7 @@ def test_several_disks(capsys: Captured) -> None:
     assert [disk["device"] for disk in found["disks"]] == ["vdb", "vda"]
 
 
-def test_a_sample_says_how_to_record_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sample_says_how_to_record_it(tmp_path: Path, capsys: Captured) -> None:
     machine = FakeMachine(tmp_path)
     assert main(["explain", "--for=300ms", *machine.options]) == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -249,9 +248,7 @@ def test_a_sample_says_how_to_record_it(
     assert "with --output slow.jsonl.gz, and attach that file." in out
 
 
-def test_the_file_says_the_same_on_any_machine(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_file_says_the_same_on_any_machine(tmp_path: Path, capsys: Captured) -> None:
     machine, file = FakeMachine(tmp_path), tmp_path / "slow.jsonl.gz"
     assert main(["explain", "--for=300ms", "--output", str(file), *machine.options]) == 0
     said, _, offer = capsys.readouterr().out.partition("\nAttach ")
@@ -260,3 +257,59 @@ def test_the_file_says_the_same_on_any_machine(
     assert capsys.readouterr().out == said
     assert main(["explain", "--for=300ms", "--output", str(file), *machine.options]) == 2
     assert "already exists; choose another name" in capsys.readouterr().err
+
+
+HOST = Path(__file__).parents[1] / "hosts" / "stacked-6.1"
+SLOW = "rl"
+"""Letters of the disks with 3000 IOPS; the others have 6000."""
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return the options for the machine, whose disks do nothing."""
+    directory = tmp_path_factory.mktemp("host")
+    for archive in HOST.glob("*.ttar"):
+        ttar.unpack(archive, directory)
+    numbers = {
+        link.name: (link / "dev").read_text().strip().replace(":", " ")
+        for link in (directory / "sys" / "class" / "block").iterdir()
+    }
+    lines = [f"{number} {name}{' 0' * 17}\n" for name, number in numbers.items()]
+    (directory / "proc" / "diskstats").write_text("".join(lines))
+    config = directory / "disksla.yml"
+    config.write_text(
+        "disks:\n"
+        + "".join(
+            f"  - match: {{serial: serial-{letter}}}\n    terms: {{budget: sum, iops:"
+            f" {3000 if letter in SLOW else 6000}, bandwidth: 250MB/s}}\n"
+            for letter in "abcdefghijklmnopqrst"
+        )
+        + "machine: {limits: {budget: sum, iops: 20000, bandwidth: 800MB/s}}\n"
+    )
+    paths = {"sysfs": "sys", "procfs": "proc", "udev-data": "udev"}
+    named = [f"--path.{name}={directory / path}" for name, path in paths.items()]
+    return [*named, f"--config.file={config}", "--for=200ms"]
+
+
+def test_what_is_said_of_arrays(options: list[str], capsys: Captured, golden: Golden) -> None:
+    names = ("/var/lib/postgresql/16/main", "dm-18", "/srv", "md1", "md2", "md3", "/mnt/mixed")
+    said = []
+    for name in names:
+        assert main(["explain", name, *options]) == 0
+        said.append(capsys.readouterr().out.partition("\nvd")[0])
+    golden(Path(__file__).parent / "disks" / "arrays.text", "\n".join(said))
+
+
+def test_arrays_of_all_and_of_one_disk(options: list[str], capsys: Captured) -> None:
+    assert main(["explain", *options]) == 0
+    text = capsys.readouterr().out
+    assert "\n/var/lib/mysql (four-ten, dm-17)\n  It is on vdq, vdr, vds, vdt: LVM raid10" in text
+    assert main(["explain", "--json", "vdq", *options]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [disk["device"] for disk in said["disks"]] == ["vdq"]
+    assert {array["device"]: array["disks"] for array in said["arrays"]} == {
+        "dm-17": ["vdq", "vdr", "vds", "vdt"],
+        "dm-18": ["vdq", "vdr"],
+    }
+    binding = said["arrays"][1]["binding"]
+    assert (binding["read_iops"], binding["read_bytes_per_second"]) == (["vdr"], ["vdq", "vdr"])

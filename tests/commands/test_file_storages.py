@@ -10,6 +10,8 @@ from disksla.commands.cli import main
 from disksla.commands.detect import _endpoints
 from support.sysfs_tree import host_of_files
 
+Captured = pytest.CaptureFixture[str]
+
 EFS = "fs-0123456789abcdef0"
 MOUNTINFO = f"""\
 22 1 254:1 / / rw - ext4 /dev/vda rw
@@ -44,7 +46,7 @@ def flags(tmp_path: Path) -> list[str]:
 
 
 def test_discover_says_what_is_mounted(
-    flags: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    flags: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["disks", *flags]) == 0
@@ -58,7 +60,7 @@ def test_discover_says_what_is_mounted(
 
 
 def test_discover_without_file_storages_says_nothing_of_them(
-    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flags: list[str], tmp_path: Path, capsys: Captured
 ) -> None:
     (tmp_path / "proc/1/mountinfo").write_text(MOUNTINFO.split("\n", maxsplit=1)[0])
     (tmp_path / "terms.d/cloud.json").unlink()

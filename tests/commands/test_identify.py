@@ -7,6 +7,8 @@ import pytest
 
 from disksla.commands.cli import main
 
+Captured = pytest.CaptureFixture[str]
+
 TABLE = (
     Path(__file__).resolve().parent.parent
     / "measure"
@@ -16,7 +18,7 @@ TABLE = (
 )
 
 
-def test_table_of_a_rotating_disk(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_of_a_rotating_disk(capsys: Captured) -> None:
     assert main(["sweep", "--identify", "--table", str(TABLE)]) == 0
     out = capsys.readouterr().out
     assert all(len(line) <= 80 for line in out.splitlines())
@@ -26,7 +28,7 @@ def test_table_of_a_rotating_disk(capsys: pytest.CaptureFixture[str]) -> None:
     assert "4 KiB, queue depth 1: 100 IOPS, mean 10 ms" in text
 
 
-def test_json_output(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output(capsys: Captured) -> None:
     assert main(["sweep", "--identify", "--table", str(TABLE), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["medium"] == "rotating_with_cache"
@@ -36,9 +38,7 @@ def test_json_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown["contradictions"] == []
 
 
-def test_inconclusive_table_exits_with_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_inconclusive_table_exits_with_1(tmp_path: Path, capsys: Captured) -> None:
     path = tmp_path / "sequential.csv"
     path.write_text("".join(TABLE.read_text().splitlines(keepends=True)[:2]))
     assert main(["sweep", "--identify", "--table", str(path)]) == 1
@@ -54,7 +54,7 @@ def test_inconclusive_table_exits_with_1(
     ],
 )
 def test_invalid_table_is_refused(
-    content: bytes | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    content: bytes | None, message: str, tmp_path: Path, capsys: Captured
 ) -> None:
     path = tmp_path / "table"
     if content is not None:
@@ -73,8 +73,6 @@ def test_disk_and_table_exclude_each_other() -> None:
 @pytest.mark.parametrize(
     "words", ["sweep --identify vda --csv=x.csv", "verify --latency vda --runtime=1s"]
 )
-def test_options_of_the_whole_measurement_are_refused(
-    words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_of_the_whole_measurement_are_refused(words: str, capsys: Captured) -> None:
     assert main(words.split()) == 2
     assert "expected one of them" in capsys.readouterr().err

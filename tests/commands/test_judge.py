@@ -10,6 +10,8 @@ from disksla.commands.cli import main
 from support.shell import refusals
 from support.sysfs_tree import host_of_files
 
+Captured = pytest.CaptureFixture[str]
+
 PUBLIC = Path(__file__).parent.parent / "measure" / "verification" / "public"
 RESULTS = Path(__file__).parent.parent / "measure" / "verification" / "results"
 VK = ("--terms", "vk.ceph-ssd", "--size", "20GiB")
@@ -29,11 +31,7 @@ PROVISIONED = ("--terms", "aws.io2", "--size", "1TiB", "--iops", "256000")
     ],
 )
 def test_imported_result_is_judged(
-    name: str,
-    terms: tuple[str, ...],
-    status: int,
-    verdicts: dict[str, str],
-    capsys: pytest.CaptureFixture[str],
+    name: str, terms: tuple[str, ...], status: int, verdicts: dict[str, str], capsys: Captured
 ) -> None:
     assert main(["judge", str(RESULTS / name), *terms, "--json"]) == status
     report = json.loads(capsys.readouterr().out)
@@ -47,14 +45,14 @@ def test_imported_result_is_judged(
     assert bool(report["unjudged"]) is not bool(verdicts)
 
 
-def test_what_cannot_be_bought_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_bought_is_said(capsys: Captured) -> None:
     path = str(RESULTS / "fio-3.33-eight-clones.json")
     main(["judge", path, "--terms", "aws.gp3", "--size", "20GiB", "--iops", "15000"])
     note = "15000 IOPS of aws.gp3: above what AWS sells (catalogue: 3000 to 10000 at this size)"
     assert note in capsys.readouterr().err
 
 
-def test_html_report_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_html_report_is_written(tmp_path: Path, capsys: Captured) -> None:
     page = tmp_path / "page.html"
     path = str(RESULTS / "diskspd-2.1-randread-4k.txt")
     assert main(["judge", path, *VK, f"--html={page}"]) == 3
@@ -66,7 +64,7 @@ def test_html_report_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert f"{summary}. PASSED IN PART:" in capsys.readouterr().out.splitlines()[1]
 
 
-def test_the_whole_suite_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_whole_suite_passes(tmp_path: Path, capsys: Captured) -> None:
     """Only all tests of the suite together are status 0."""
     run = json.loads((RESULTS / "fio-3.33-two-jobs.json").read_text())
     [job, _] = run["jobs"]
@@ -93,7 +91,7 @@ def test_the_whole_suite_passes(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert capsys.readouterr().out.splitlines()[1].startswith(summary)
 
 
-def test_normal_output_needs_to_be_known_as_direct(capsys: pytest.CaptureFixture[str]) -> None:
+def test_normal_output_needs_to_be_known_as_direct(capsys: Captured) -> None:
     path = str(PUBLIC / "vps-comparison-google.txt")
     command = ["judge", path, "--terms", "vk.ceph-ssd", "--size", "100GiB"]
     assert main(command) == 2
@@ -109,9 +107,7 @@ disks:
 """
 
 
-def test_terms_of_a_disk_of_this_machine(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_terms_of_a_disk_of_this_machine(tmp_path: Path, capsys: Captured) -> None:
     paths = host_of_files(tmp_path, "vdb 254:16 20GiB")
     config = tmp_path / "disksla.yml"
     config.write_text(CONFIGURATION)
@@ -147,7 +143,7 @@ HERE --terms vk.ceph-ssd --size 20GiB --html /nowhere/page.html
 
 
 def test_invalid_requests_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Callable[[Path, str], None]
+    tmp_path: Path, capsys: Captured, golden: Callable[[Path, str], None]
 ) -> None:
     here, large = tmp_path / "here", tmp_path / "large"
     here.write_text("hello")

@@ -95,15 +95,12 @@ def test_advise_is_about_the_present_disk(reused: str, capsys: Captured) -> None
     assert found["seconds"] == pytest.approx(5.5)
 
 
-def test_replay_tells_both_disks_apart(reused: str, capsys: Captured) -> None:
+def test_replay_is_about_the_present_disk(reused: str, capsys: Captured) -> None:
     assert main(["replay", reused]) == 0
     out = capsys.readouterr().out
     assert "gaps: 1 vanished" in out
-    rows = [line.split() for line in out.splitlines() if line.startswith("nvme1n1")]
-    assert ["2670" in rows[0], "590" in rows[1]] == [True, True]
-    assert len(rows) == 2
-    assert [line.strip() for line in out.splitlines() if "former" in line or "present" in line]
-    assert max(map(len, out.splitlines())) <= 80
+    [row] = [line.split() for line in out.splitlines() if line.startswith("nvme1n1")]
+    assert "590" in row
 
 
 @pytest.fixture
@@ -116,14 +113,10 @@ def grown(tmp_path: Path) -> str:
     return recording.written()
 
 
-def test_volume_that_grows_has_two_periods(grown: str, capsys: Captured) -> None:
+def test_volume_that_grows_is_explained_since_then(grown: str, capsys: Captured) -> None:
     text = text_of(capsys, "explain", "--recording", grown)
     assert "For 5 of the last 5 s the load asked for less than is promised: 300 IOPS" in text
     assert "The limits of the disk changed 5 s ago." in text
-    assert main(["replay", grown]) == 0
-    out = capsys.readouterr().out
-    rows = [line.split() for line in out.splitlines() if line.startswith("nvme1n1")]
-    assert [row[2] for row in rows] == ["3570", "1800"]
 
 
 def test_requests_that_are_never_done_are_no_stall(tmp_path: Path, capsys: Captured) -> None:

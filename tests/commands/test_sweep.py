@@ -13,10 +13,12 @@ from msgspec.structs import replace
 from disksla.base.units import GIB
 from disksla.commands.cli import main
 from disksla.kernel.disks.disk import Disk
-from disksla.measure.benchmark.sweep_journal import SweepHeader, encode_line
-from disksla.measure.benchmark.sweep_matrix import SweepPlan, SweepRow, read_csv
+from disksla.measure.benchmark.sweep_journal import encode_line
+from disksla.measure.benchmark.sweep_matrix import SweepHeader, SweepPlan, SweepRow, read_csv
 from support.shell import commands_in, refusals
 from support.sysfs_tree import host_of_files
+
+Captured = pytest.CaptureFixture[str]
 
 SERIAL = "6ea73b81"
 PLAN = SweepPlan(sizes=(4096, 16384), workers=(1,), runtime_s=10.0)
@@ -48,12 +50,12 @@ def journal(tmp_path: Path) -> Path:
     return path
 
 
-def stderr_of(capsys: pytest.CaptureFixture[str]) -> str:
+def stderr_of(capsys: Captured) -> str:
     return " ".join(capsys.readouterr().err.split())
 
 
 def test_dry_run_prints_the_plan_and_the_commands(
-    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flags: list[str], tmp_path: Path, capsys: Captured
 ) -> None:
     output = tmp_path / "journal"
     assert main(["sweep", "vdb", "--dry-run", f"--output={output}", *flags]) == 0
@@ -68,9 +70,7 @@ def test_dry_run_prints_the_plan_and_the_commands(
     assert not output.exists()
 
 
-def test_file_option_adds_writes(
-    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_file_option_adds_writes(flags: list[str], tmp_path: Path, capsys: Captured) -> None:
     options = ["--file", str(tmp_path), "--file-size=2GiB", "--sizes=4KiB,4KiB", "--workers=1"]
     assert main(["sweep", "vdb", "--dry-run", "--runtime=1s", *options, *flags]) == 0
     captured = capsys.readouterr()
@@ -78,14 +78,12 @@ def test_file_option_adds_writes(
     assert len(commands) == 16
     assert sum("--readonly" in line for line in commands) == 4
     text = " ".join(captured.err.split())
-    assert f"16 cells of 1 s each on a scratch file of 2 GiB in {tmp_path}" in text
+    assert f"16 cells of 1 s each on a file of 2 GiB in {tmp_path}" in text
     assert "This takes about 24 s, plus the time to write the file." in text
     assert "skipped" not in text
 
 
-def test_dry_run_prints_the_cost(
-    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dry_run_prints_the_cost(flags: list[str], tmp_path: Path, capsys: Captured) -> None:
     config = tmp_path / "disksla.yml"
     config.write_text(f"disks:\n  - match: {{serial: {SERIAL}}}\n    terms: yandex.network-hdd\n")
     assert main(["sweep", "vdb", "--dry-run", *flags, f"--config.file={config}"]) == 0
@@ -113,14 +111,14 @@ REFUSED = """
 
 
 def test_invalid_options_are_refused_before_measuring(
-    flags: list[str], capsys: pytest.CaptureFixture[str], golden: Callable[[Path, str], None]
+    flags: list[str], capsys: Captured, golden: Callable[[Path, str], None]
 ) -> None:
     many = {"MANY": ",".join(f"{n}KiB" for n in range(1, 102))}
     golden(EXPECTED, refusals(capsys, "sweep vdb --dry-run", REFUSED, flags, many))
 
 
 def test_finished_journal_is_only_printed(
-    flags: list[str], journal: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flags: list[str], journal: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     table, page = tmp_path / "table.csv", tmp_path / "page.html"
     options = [f"--resume={journal}", f"--csv={table}", f"--html={page}"]
@@ -136,7 +134,7 @@ def test_finished_journal_is_only_printed(
     assert "8 of 8 cells" in page.read_text()
 
 
-def test_json_output(flags: list[str], journal: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output(flags: list[str], journal: Path, capsys: Captured) -> None:
     assert main(["sweep", "vdb", f"--resume={journal}", "--json", *flags]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["identity"]["serial"] == SERIAL
@@ -153,7 +151,7 @@ def test_json_output(flags: list[str], journal: Path, capsys: pytest.CaptureFixt
 
 
 def test_journal_of_another_sweep_is_refused(
-    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flags: list[str], tmp_path: Path, capsys: Captured
 ) -> None:
     path = tmp_path / "journal"
     path.write_bytes(encode_line(HEADER))
@@ -164,7 +162,7 @@ def test_journal_of_another_sweep_is_refused(
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
 def test_missing_disk_keeps_finished_cells(
-    flags: list[str], journal: Path, capsys: pytest.CaptureFixture[str]
+    flags: list[str], journal: Path, capsys: Captured
 ) -> None:
     journal.write_bytes(journal.read_bytes()[:-3])
     kept = journal.read_bytes().rpartition(b"\n")[0] + b"\n"
@@ -176,7 +174,7 @@ def test_missing_disk_keeps_finished_cells(
 
 
 def test_directory_on_another_disk_is_refused(
-    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flags: list[str], tmp_path: Path, capsys: Captured
 ) -> None:
     path = tmp_path / "journal"
     path.write_bytes(

@@ -1,6 +1,5 @@
 """`disksla verify` without a disk: plans, preconditions, errors, reports."""
 
-import argparse
 import json
 import shutil
 from collections.abc import Callable
@@ -11,6 +10,8 @@ import pytest
 from disksla.commands.cli import main
 from support.shell import commands_in, refusals
 from support.sysfs_tree import host_of_files
+
+Captured = pytest.CaptureFixture[str]
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
 
@@ -30,9 +31,7 @@ def flags(tmp_path: Path) -> list[str]:
     return [*options, f"--config.file={config}"]
 
 
-def test_dry_run_prints_commands_and_duration(
-    flags: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dry_run_prints_commands_and_duration(flags: list[str], capsys: Captured) -> None:
     assert main(["verify", "vdxb", "--dry-run", "--runtime=4m", *flags]) == 0
     captured = capsys.readouterr()
     assert "5 tests of 4 min; expected duration: 20.1 min" in captured.err
@@ -46,9 +45,7 @@ def test_dry_run_prints_commands_and_duration(
     assert "--rate_iops=1455" in commands[-1]  # 50 GiB are promised 1500
 
 
-def test_dry_run_mentions_burst_credits(
-    flags: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dry_run_mentions_burst_credits(flags: list[str], capsys: Captured) -> None:
     command = ["verify", "vdxb", "--dry-run", "--terms=yandex.network-hdd", *flags]
     assert main(command) == 0
     captured = capsys.readouterr()
@@ -62,16 +59,12 @@ def test_dry_run_mentions_burst_credits(
     assert "plus up to 31.3 min to use up burst credits" in capsys.readouterr().err
 
 
-def test_size_replaces_the_configured_size(
-    flags: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_size_replaces_the_configured_size(flags: list[str], capsys: Captured) -> None:
     assert main(["verify", "vdxb", "--dry-run", "--size=100GiB", *flags]) == 0
     assert "--rate_iops=2910" in capsys.readouterr().out
 
 
-def test_dry_run_reports_violated_preconditions(
-    flags: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dry_run_reports_violated_preconditions(flags: list[str], capsys: Captured) -> None:
     command = ["verify", "vdxa", "--dry-run", "--terms=vk.ceph-ssd", "--runtime=2s", *flags]
     assert main(command) == 0
     message = capsys.readouterr().err
@@ -81,7 +74,7 @@ def test_dry_run_reports_violated_preconditions(
 
 @needs_fio
 def test_violated_precondition_prevents_the_tests(
-    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flags: list[str], tmp_path: Path, capsys: Captured
 ) -> None:
     page = tmp_path / "page.html"
     command = ["verify", "vdxa", "--terms=vk.ceph-ssd", f"--html={page}", *flags]
@@ -96,9 +89,7 @@ def test_violated_precondition_prevents_the_tests(
 
 
 @needs_fio
-def test_missing_device_is_not_measured(
-    flags: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_device_is_not_measured(flags: list[str], capsys: Captured) -> None:
     assert main(["verify", "vdxb", "--json", *flags]) == 2
     report = json.loads(capsys.readouterr().out)
     assert report["verdict"] == "incomplete"
@@ -130,10 +121,7 @@ vdxb --html=/
 
 
 def test_invalid_requests_are_refused(
-    flags: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    golden: Callable[[Path, str], None],
+    flags: list[str], tmp_path: Path, capsys: Captured, golden: Callable[[Path, str], None]
 ) -> None:
     golden(EXPECTED, refusals(capsys, "verify", REFUSED, flags, {"HERE": tmp_path}))
 
@@ -142,7 +130,3 @@ def test_file_excludes_raw_device(flags: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["verify", "vdxb", "--file=/tmp", "--write-to-raw-device=vdxb", *flags])
     assert ended.value.code == 2
-
-
-def options(**changes: object) -> argparse.Namespace:
-    return argparse.Namespace(**({"json": False, "html": None} | changes))

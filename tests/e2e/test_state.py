@@ -14,7 +14,7 @@ from disksla.base.operating_system.systemd import ServiceManager
 from disksla.measure.verification.store import save_report
 from disksla.serve.daemon import Daemon as DaemonInProcess
 from disksla.serve.daemon import WebOptions
-from disksla.serve.http_server.listen import ListenAddress
+from disksla.serve.http_server.connection import ListenAddress
 from support.daemon_process import PATIENCE_S, Daemon, StartDaemon
 from support.fake_host import CAPACITY, CONFIG, FakeMachine
 from support.reports import RESULTS, a_report

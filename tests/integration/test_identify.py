@@ -43,7 +43,6 @@ def test_loop_device_of_cached_pages_is_memory(loop_device: str, tmp_path: Path)
     shown = json.loads(ended.stdout)
     assert shown["medium"] in {"memory", "ssd", "nvme", "network"}
     assert shown["evidence"]["random"]["requests"] > 100
-    assert shown["evidence"]["cached_bytes_per_second"] > 100e6
     assert shown["evidence"]["buffered_bytes_per_second"] > 10e6
     assert "at most 1.25 GiB; nothing is written." in ended.stderr
 

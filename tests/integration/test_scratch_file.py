@@ -50,12 +50,7 @@ def directory(tmp_path: Path) -> Path:
 def refused(directory: Path, size_bytes: int = MIB) -> str:
     with pytest.raises(ScratchFileError) as caught, scratch_file(directory, size_bytes):
         pass
-    assert str(directory) in str(caught.value) or caught.value.reason in {
-        "not_a_disk",
-        "read_only",
-        "network",
-    }
-    return caught.value.reason
+    return str(caught.value)
 
 
 def make_own(directory: Path) -> Path:
@@ -150,16 +145,16 @@ def test_replaced_directory_is_not_followed(directory: Path, tmp_path: Path) -> 
 
 
 def test_missing_directory_is_refused(directory: Path) -> None:
-    assert refused(directory / "missing") == "not_a_directory"
+    assert ": No such file or directory" in refused(directory / "missing")
     (directory / "file").touch()
-    assert refused(directory / "file") == "not_a_directory"
+    assert ": Not a directory" in refused(directory / "file")
 
 
 @pytest.mark.in_check
 def test_link_in_place_of_the_directory_is_refused(directory: Path) -> None:
     (directory / "elsewhere").mkdir()
     (directory / SCRATCH_DIRECTORY).symlink_to(directory / "elsewhere")
-    assert refused(directory) == "foreign_directory"
+    assert "is not a directory; expected one that disksla created" in refused(directory)
     with pytest.raises(ScratchFileError, match="expected one that disksla created"):
         remove_leftovers(directory)
     assert list((directory / "elsewhere").iterdir()) == []
@@ -167,19 +162,19 @@ def test_link_in_place_of_the_directory_is_refused(directory: Path) -> None:
 
 def test_directory_writable_by_others_is_refused(directory: Path) -> None:
     make_own(directory).chmod(0o770)
-    assert refused(directory) == "foreign_directory"
+    assert "belongs to another user, can be written by other" in refused(directory)
     assert (directory / SCRATCH_DIRECTORY).exists()
 
 
 @needs_root
 def test_directory_of_another_user_is_refused(directory: Path) -> None:
     os.chown(make_own(directory), 65534, 65534)
-    assert refused(directory) == "foreign_directory"
+    assert "belongs to another user, can be written by other" in refused(directory)
 
 
 @pytest.mark.in_check
 def test_more_than_the_free_space_is_refused(directory: Path) -> None:
-    assert refused(directory, 2**60) == "no_space"
+    assert "not enough space in" in refused(directory, 2**60)
     assert list(directory.iterdir()) == []
 
 
@@ -189,25 +184,25 @@ def test_small_file_system_is_never_filled(tmp_path: Path) -> None:
     with mounted_ext4(tmp_path, 32 * MIB) as (_, small):
         space = os.statvfs(small)
         free_bytes, total_bytes = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
-        assert refused(small, free_bytes - total_bytes // 20 + 4096) == "no_space"
+        assert "not enough space in" in refused(small, free_bytes - total_bytes // 20 + 4096)
         with scratch_file(small, free_bytes - total_bytes // 20 - MIB):
             left = os.statvfs(small)
             assert left.f_bavail * left.f_frsize >= total_bytes // 20
         subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
-        assert refused(small) == "read_only"
+        assert "is mounted read-only" in refused(small)
 
 
 @needs_root
 def test_tmpfs_is_refused(tmp_path: Path) -> None:
     with mounted("-t", "tmpfs", "none", at=tmp_path / "memory") as memory:
-        assert refused(memory) == "not_a_disk"
+        assert "is not on a disk (tmpfs)" in refused(memory)
         assert list(memory.iterdir()) == []
 
 
 @needs_root
 def test_mount_over_the_directory_is_refused(directory: Path) -> None:
     with mounted("-t", "tmpfs", "-o", "mode=700", "none", at=directory / SCRATCH_DIRECTORY):
-        assert refused(directory) == "foreign_directory"
+        assert "belongs to another user, can be written by other" in refused(directory)
 
 
 # Leftovers of a killed process.

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from disksla.base.units import MIB
-from disksla.measure.benchmark.sweep_journal import SweepJournal
-from disksla.measure.benchmark.sweep_journal_file import load_journal
+from disksla.measure.benchmark.sweep_journal import SweepJournal, load_journal
 from support.daemon_process import DISKSLA, PATIENCE_S, own_state, run
 from support.file_system import mounted_ext4
 from support.waiting import eventually

@@ -15,7 +15,7 @@ from disksla.commands.cli import build_parser
 from disksla.kernel.procfs import parse_mountinfo
 from disksla.promise.configuration.settings import Settings
 from disksla.promise.configuration.settings_file import terms_directories
-from disksla.serve.http_server.listen import DEFAULT_LISTEN_ADDRESS
+from disksla.serve.http_server.connection import DEFAULT_LISTEN_ADDRESS
 from pod import COMMAND, HOST, MANIFEST, bundle, pod
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -9,7 +9,7 @@ from disksla.clouds.detection.findings import Detected
 from disksla.clouds.detection.google import detect_google
 from disksla.clouds.detection.kubernetes import Account, detect_kubernetes
 from disksla.clouds.detection.openstack import OpenstackCredentials, detect_openstack
-from disksla.clouds.detection.providers import detect_oracle
+from disksla.clouds.detection.providers import exchanges_of
 from disksla.clouds.detection.yandex import detect_yandex
 from disksla.clouds.http_client.exchange import Exchanges, Request, Response
 from support.exchanges import answered, reply
@@ -224,7 +224,9 @@ KUBERNETES = Cloud(
 )
 
 ORACLE = Cloud(
-    {"opc/v2/instance/": {"shape": "VM.Standard.E4.Flex"}}, detect_oracle, lambda *_: None
+    {"opc/v2/instance/": {"shape": "VM.Standard.E4.Flex"}},
+    lambda: exchanges_of("oracle", now=NOW),
+    lambda *_: None,
 )
 
 CLOUDS = {

@@ -148,7 +148,6 @@ def serial_stats(latency_s: Callable[[], float], request_bytes: int = SMALL_BYTE
         iops=1 / mean_s,
         mean_s=mean_s,
         requests=len(latencies),
-        min_s=min(latencies),
         bins=bins_of(latencies),
     )
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from disksla.base.units import GIB
-from disksla.measure.benchmark.sweep_journal import SweepHeader
-from disksla.measure.benchmark.sweep_matrix import SweepPlan, read_csv
+from disksla.measure.benchmark.sweep_matrix import SweepHeader, SweepPlan, read_csv
 from support.simulated_host import a_disk
 
 TABLE = (

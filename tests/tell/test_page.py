@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.tell.html_page import HtmlPage as Sheet
 from disksla.tell.page import (
     DataTable,
     Drawing,
@@ -20,9 +19,12 @@ from disksla.tell.page import (
     Styled,
     html_of,
 )
+from disksla.tell.page import HtmlPage as Sheet
 from disksla.tell.printed_page import print_parts, text_of
 from support.html_page import HtmlPage
 from support.snapshots import nasty_text
+
+Golden = Callable[[Path, str], None]
 
 GOLDEN = Path(__file__).parent / "golden"
 LONG = "found that a disk is slower than it was sold as"
@@ -57,13 +59,13 @@ EVERYTHING: tuple[PagePart, ...] = (
 )
 
 
-def test_all_parts_in_a_browser(golden: Callable[[Path, str], None]) -> None:
+def test_all_parts_in_a_browser(golden: Golden) -> None:
     html = html_of(EVERYTHING)
     HtmlPage(html)
     golden(GOLDEN / "everything.html", html + "\n")
 
 
-def test_all_parts_as_text(golden: Callable[[Path, str], None]) -> None:
+def test_all_parts_as_text(golden: Golden) -> None:
     golden(GOLDEN / "everything.txt", text_of(EVERYTHING))
 
 

@@ -5,7 +5,7 @@ import re
 import socket
 from functools import cache
 
-from disksla.serve.http_server.listen import ListenAddress
+from disksla.serve.http_server.connection import ListenAddress
 from disksla.serve.http_server.server import Timeouts, WebServer
 from disksla.serve.pages.app import App, Controls
 from fuzz.target import Target

@@ -58,24 +58,17 @@ def progress_bar(total_s: float) -> Iterator[ProgressCallback]:
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=SafeConsole(stderr=True), transient=True) as bar:
-        yield _StepProgress(bar, total_s)
+        task = bar.add_task("", total=total_s)
+        steps = [("", 0.0)]
 
+        def show(step: str, seconds: float) -> None:
+            """Add the current step to the steps that are finished."""
+            if step == steps[-1][0]:
+                del steps[-1]
+            steps.append((step, seconds))
+            bar.update(task, description=step, completed=sum(each_s for _, each_s in steps))
 
-class _StepProgress:
-    """Adds the current step to the steps that are finished."""
-
-    def __init__(self, bar: Progress, total_s: float) -> None:
-        self._bar = bar
-        self._task = bar.add_task("", total=total_s)
-        self._step = ""
-        self._finished_s = self._step_s = 0.0
-
-    def __call__(self, step: str, seconds: float) -> None:
-        if step != self._step:
-            self._finished_s += self._step_s
-            self._step = step
-        self._step_s = seconds
-        self._bar.update(self._task, description=step, completed=self._finished_s + seconds)
+        yield show
 
 
 _DIGITS = 15

@@ -16,8 +16,7 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
-    total: float = 0.0
-    """Sum of all observed values, each times its weight."""
+    total: float = 0.0  # sum of all observed values, each times its weight
 
     @classmethod
     def empty(cls, bounds: tuple[float, ...]) -> "Histogram":
@@ -57,8 +56,7 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
 class LatencyBin(msgspec.Struct, frozen=True):
     """Requests with about the same completion latency."""
 
-    seconds: float
-    """Middle of the bin; fio's bins are narrower than 1/64 of their latency."""
+    seconds: float  # middle of the bin; fio's bins are narrower than 1/64 of their latency
     requests: int
 
 

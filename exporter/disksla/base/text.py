@@ -1,4 +1,4 @@
-"""Text for terminals, shells, metric labels, HTML and XML."""
+"""Text for terminals, shells, metric labels and HTML."""
 
 import html
 import re
@@ -53,17 +53,6 @@ def label_value(text: str) -> str:
 def escape_html(text: str) -> str:
     """Escape text for HTML, and what `escape_bytes` escapes."""
     return html.escape(escape_bytes(text))
-
-
-def escape_xml(text: str) -> str:
-    """Return `text` with every character that XML 1.0 forbids as a backslash escape.
-
-    Source: https://www.w3.org/TR/xml/#charsets.
-    """
-    return _NOT_XML.sub(lambda found: escape_character(found[0]), escape_bytes(text))
-
-
-_NOT_XML = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def percent_encoded(text: str) -> str:

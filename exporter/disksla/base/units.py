@@ -125,14 +125,9 @@ def format_listed_bandwidth(bytes_per_second: float) -> str:
     That is in MiB/s or MB/s, if it has two decimals at most there.
     """
     for unit, number in (("MiB/s", bytes_per_second / MIB), ("MB/s", bytes_per_second / MB)):
-        if _has_two_decimals(number):
+        if number > 0 and math.isclose(number, round(number, 2), rel_tol=1e-12):
             return f"{round(number, 2):.15g} {unit}"
     return format_bandwidth(bytes_per_second)
-
-
-def _has_two_decimals(number: float) -> bool:
-    """Return whether a number above zero is one with at most two decimals."""
-    return number > 0 and math.isclose(number, round(number, 2), rel_tol=1e-12)
 
 
 def format_duration(seconds: float) -> str:

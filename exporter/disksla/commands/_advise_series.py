@@ -1,4 +1,4 @@
-"""Advice for a disk whose series a Prometheus server has."""
+"""Advice for a disk whose series a Prometheus server has, of disksla or of node_exporter."""
 
 import argparse
 import time
@@ -8,12 +8,22 @@ from typing import NamedTuple
 
 from disksla.base.errors import DiskslaError
 from disksla.clouds.http_client.transport import carry_out
+from disksla.commands._context import read_all
+from disksla.commands._means import WITHIN_S, sold_as, sold_by_files
 from disksla.commands._options import parse_size_of_disk
 from disksla.commands._prometheus import period_of, server_of
 from disksla.commands._provision import check_alone, chosen_machine, sold_by_options
-from disksla.measure.advice import Candidate, Needs, demand_of_scrapes, provision_by_limits
+from disksla.measure.advice import (
+    Candidate,
+    Needs,
+    demand_of_means,
+    demand_of_scrapes,
+    provision_by_limits,
+)
 from disksla.measure.advice.advice import Advice, GroupOnMachine, advice_of
 from disksla.measure.advice.scrapes import SCRAPED
+from disksla.measure.means import is_at_limit, total_means
+from disksla.measure.means.node_exporter import find_node_disks, read_means
 from disksla.measure.prometheus import (
     FACTS,
     DiskName,
@@ -44,8 +54,6 @@ from disksla.promise.configuration.settings import AssessmentSettings
 from disksla.promise.configuration.settings_file import catalog_directory
 
 _TOLERANCE = AssessmentSettings().tolerance_ratio
-_WITHIN_S = 600.0
-"""All questions about one disk."""
 _MOST_STEPS, _LEAST_STEP_S = 1000, 60
 _DISK_INFO, _MACHINE_INFO = "disksla_disk_info", "disksla_machine_info"
 
@@ -105,12 +113,12 @@ def advice_on(
 
 def _find_machine_of_disk(server: Server, name: str, period: Period) -> ScrapedMachine:
     """Return the one disk of a name, with the others of its machine. Raise DiskslaError."""
-    found = carry_out(find_disks(server, Selection(patterns=(name,)), period), _WITHIN_S)
+    found = carry_out(find_disks(server, Selection(patterns=(name,)), period), WITHIN_S)
     disk = the_only([disk for disk, _ in found], name)
     matching = selector((*FACTS, _MACHINE_INFO), _of_host(disk))
     step_s = max(_LEAST_STEP_S, -(-period.seconds // _MOST_STEPS))
     asked = read_steps(server, matching, period.start_timestamp_s, period.end_timestamp_s, step_s)
-    found_series = [each for each in carry_out(asked, _WITHIN_S) if each.values]
+    found_series = [each for each in carry_out(asked, WITHIN_S) if each.values]
     by_age = sorted(found_series, key=lambda each: each.values[-1][0])
     machines = [each.metric.get("machine") for each in by_age]
     disks = {disk.device: Facts(), **_facts_by_device(by_age)}
@@ -129,7 +137,7 @@ def _read_steps(server: Server, disk: DiskName, device: str, period: Period) -> 
     """Return the steps of a disk of the same machine. Raise DiskslaError."""
     labels = _of_host(disk) | {"device": device}
     start_s, end_s = period.start_timestamp_s, period.end_timestamp_s
-    return carry_out(read_increases(server, SCRAPED, labels, start_s, end_s), _WITHIN_S)
+    return carry_out(read_increases(server, SCRAPED, labels, start_s, end_s), WITHIN_S)
 
 
 def _of_host(disk: DiskName) -> dict[str, str]:
@@ -230,3 +238,47 @@ def _members(scraped: ScrapedMachine, types: Collection[str]) -> list[str]:
         for device, facts in sorted(scraped.disks.items())
         if device == scraped.name.device or facts.terms in types
     ]
+
+
+def advice_of_means(arguments: argparse.Namespace, tolerated_share: float) -> Advice:
+    """Return the advice for the disk of the options. Raise DiskslaError."""
+    period, server = period_of(arguments, time.time()), server_of(arguments)
+    configuration = read_all(arguments)
+    wanted = Selection(patterns=(arguments.device, f"*:{arguments.device}"))
+    named = dict(carry_out(find_node_disks(server, wanted, period), WITHIN_S))
+    name = the_only([*named], arguments.device)
+    present, reason = sold_as(arguments, configuration, named[name])
+    if configuration.catalog.find(present.terms) is None or present.limits.budget is None:
+        raise DiskslaError(
+            f"cannot advise on {name.title}: {reason}; say what it was sold as, with --terms and"
+            " --size"
+        )
+    names = {name.device: name}
+    candidates = {name.device: present}
+    for other, disk in carry_out(find_node_disks(server, Selection(), period), WITHIN_S):
+        if other.instance == name.instance and disk.name not in names:
+            names[disk.name] = other
+            candidates[disk.name] = sold_by_files(configuration, disk)[0]
+    facts = {
+        device: Facts(terms=each.terms, size_bytes=each.size_bytes)
+        for device, each in candidates.items()
+    }
+
+    def needs_of(devices: Iterable[str]) -> Needs:
+        of_disks = [
+            (carry_out(read_means(server, names[each], period), WITHIN_S), candidates[each].limits)
+            for each in devices
+        ]
+        at_ends = {
+            mean.end_s
+            for means, limits in of_disks
+            for mean, is_at in zip(means, is_at_limit(means, limits), strict=True)
+            if is_at
+        }
+        means = total_means([means for means, _ in of_disks])
+        known = present.limits if len(of_disks) == 1 else NO_LIMITS
+        demand = demand_of_means(means, [mean.end_s in at_ends for mean in means], known)
+        return Needs(demand, tolerated_share, configuration.settings.assessment.tolerance_ratio)
+
+    scraped = ScrapedMachine(name, facts, "")
+    return advice_on(arguments, configuration.catalog, scraped, present, needs_of)

@@ -3,10 +3,13 @@
 import argparse
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
+from types import FrameType
 
 import msgspec
 
@@ -14,6 +17,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.machine import Roots
 from disksla.base.text import escape_control
 from disksla.clouds.ebs_statistics.client import EbsClient
+from disksla.commands._option_table import add_options
 from disksla.commands._options import add_config_file, add_paths, roots_of
 from disksla.kernel.disks import Disk
 from disksla.kernel.disks.inventory import read_disks
@@ -159,19 +163,15 @@ _DEVICE_HELP = (
 )
 
 
-def add_device(
-    parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup,
-    else_help: str | None = None,
-) -> None:
+def add_device(container: argparse._ActionsContainer, else_help: str | None = None) -> None:
     """Add DEVICE, which `HostContext.find` reads; it is optional if it may be something else."""
-    nargs = None if else_help is None else "?"
-    help_text = f"{_DEVICE_HELP}{else_help or ''}"
-    parser.add_argument("device", metavar="DEVICE", nargs=nargs, help=help_text)
+    optional = "" if else_help is None else "?"
+    add_options(container, f"DEVICE{optional}  {_DEVICE_HELP}{else_help or ''}")
 
 
 def add_devices(parser: argparse.ArgumentParser) -> None:
     """Add any number of DEVICE, as `add_device`."""
-    parser.add_argument("devices", metavar="DEVICE", nargs="*", help=_DEVICE_HELP)
+    add_options(parser, f"DEVICE*  {_DEVICE_HELP}")
 
 
 def read_all(arguments: argparse.Namespace) -> Configuration:
@@ -209,3 +209,34 @@ def with_ebs_readings(sampler: Sampler) -> Iterator[None]:
         yield
     finally:
         client.stop()
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class StopRequest:
+    """Records the signal that stops the command."""
+
+    def __init__(self) -> None:
+        """Start without a signal."""
+        self.stop = threading.Event()
+        """Set when a signal arrives."""
+        self.by: int | None = None
+        """Number of the signal; None before it arrives."""
+
+    def take(self, signal_number: int, _frame: FrameType | None) -> None:
+        """Handle a signal."""
+        self.by = signal_number
+        self.stop.set()
+
+
+@contextlib.contextmanager
+def stop_on_signal() -> Iterator[StopRequest]:
+    """Handle SIGINT, SIGTERM and SIGHUP until the block ends, then restore their handlers."""
+    interrupted = StopRequest()
+    before = {number: signal.signal(number, interrupted.take) for number in _SIGNALS}
+    try:
+        yield interrupted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

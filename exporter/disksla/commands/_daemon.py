@@ -7,31 +7,26 @@ from collections.abc import Sequence
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.machine import default_roots
 from disksla.base.text import escape_bytes, escape_control
+from disksla.commands._option_table import add_options
 from disksla.commands._options import add_password_and_ca, password_headers, roots_of
 from disksla.tell.api import DiskDocument, DisksDocument
 from disksla.tell.api.daemon_client import DEFAULT_URL, SOCKET_URL, Access, ask_disks
 
+_DEFAULT = f"(default: {SOCKET_URL} where this user may use it, else {DEFAULT_URL})"
 
-def add_url(parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup) -> None:
+
+def add_url(parser: argparse.ArgumentParser) -> None:
     """Add --url."""
-    parser.add_argument(
-        "--url",
-        metavar="URL",
-        help="where to ask the daemon, on this machine: unix:///FILE, or http:// or https:// on"
-        f" loopback (default: {SOCKET_URL} where this user may use it, else {DEFAULT_URL})",
-    )
+    where = "on this machine: unix:///FILE, or http:// or https:// on loopback"
+    add_options(parser, f"--url URL  where to ask the daemon, {where} {_DEFAULT}")
 
 
 def add_remote_url(
     parser: argparse.ArgumentParser, group: argparse._MutuallyExclusiveGroup | None = None
 ) -> None:
     """Add --url, which may be of another machine, and its access."""
-    (group or parser).add_argument(
-        "--url",
-        metavar="URL",
-        help="where to ask the daemon, of this machine or another one: unix:///FILE, http:// or"
-        f" https:// (default: {SOCKET_URL} where this user may use it, else {DEFAULT_URL})",
-    )
+    where = "of this machine or another one: unix:///FILE, http:// or https://"
+    add_options(group or parser, f"--url URL  where to ask the daemon, {where} {_DEFAULT}")
     add_password_and_ca(parser, "--url")
 
 

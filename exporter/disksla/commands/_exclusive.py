@@ -13,8 +13,8 @@ from disksla.base.operating_system.state_file import measurement_lock
 from disksla.commands._context import HostContext
 from disksla.commands._options import roots_of
 from disksla.kernel.disks import Disk
+from disksla.kernel.procfs import difference, to_counters
 from disksla.kernel.procfs.files import DiskstatsFile
-from disksla.measure.fio import BENCHMARK_MAX_UTILIZATION, activity_between
 from disksla.state.pipeline import counters_of
 
 FORCE_HELP = (
@@ -42,7 +42,7 @@ def exclusive_measurement(
 
 def _check_idle(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> None:
     utilization = measure_utilization(roots_of(arguments), disk, host.disks)
-    if utilization < BENCHMARK_MAX_UTILIZATION:
+    if utilization < MAX_UTILIZATION:
         return
     busy = f"{disk.name} was busy for {min(utilization, 1):.0%} of the last second"
     if not arguments.force:
@@ -57,6 +57,9 @@ def _check_idle(arguments: argparse.Namespace, host: HostContext, disk: Disk) ->
     )
 
 
+MAX_UTILIZATION = 0.1
+"""Utilization from which `sweep` refuses to start, also with --identify. It runs at full speed,
+also on disks without limits, so any other use of the disk slows down both."""
 OBSERVATION_S = 1.0
 
 
@@ -79,7 +82,7 @@ def measure_utilization(
         after = counters_of(file.read, disk, disks)
     finally:
         file.close()
-    utilization = activity_between(before, after, seconds).utilization
-    if utilization is None:
+    busy_ms = to_counters(difference(after, before)).busy_ms
+    if busy_ms is None:
         raise DiskslaError(f"/proc/diskstats does not report the utilization of {disk.name}")
-    return utilization
+    return max(0, busy_ms) / 1000 / seconds

@@ -26,14 +26,13 @@ from disksla.measure.benchmark.identify_evidence import (
     identify_jobs,
     request_stats,
 )
-from disksla.measure.benchmark.sweep_journal_file import LARGEST_BYTES
+from disksla.measure.benchmark.sweep_journal import LARGEST_BYTES
 from disksla.measure.benchmark.sweep_matrix import evidence_of, read_csv
 from disksla.measure.fio.runner import find_fio
 from disksla.promise.catalogue import CUSTOM_TERMS
 from disksla.tell.page import FactList, Heading, Line
 from disksla.tell.printed_page import print_parts
 
-_CACHED_S = 0.5
 _GRACE_S = 30.0
 _RUNTIME = duration("100ms", "10s", "3s")
 _NOT_SOLD = {CUSTOM_TERMS, "generic"}
@@ -88,7 +87,6 @@ def _measure(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ev
         for job in jobs:  # first, because fio can be stopped if the disk stalls
             found[job.name] = request_stats(job, fio.run(job, limit_s=runtime_s + _GRACE_S))
         return Evidence(
-            cached_bytes_per_second=throughput.cached_bytes_per_second(device, _CACHED_S),
             buffered_bytes_per_second=throughput.buffered_bytes_per_second(
                 device, disk.size_bytes, runtime_s
             ),
@@ -110,12 +108,8 @@ def _print(name: str, evidence: Evidence, finding: IdentifiedMedium) -> None:
 
 def _facts(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Yield the measured numbers, in the terms of hdparm and ioping."""
-    for what, rate in (
-        ("cached reads", evidence.cached_bytes_per_second),
-        ("buffered reads", evidence.buffered_bytes_per_second),
-    ):
-        if rate is not None:
-            yield what, format_bandwidth(rate)
+    if evidence.buffered_bytes_per_second is not None:
+        yield "buffered reads", format_bandwidth(evidence.buffered_bytes_per_second)
     for what, requests in _measurements(evidence):
         yield what, _requests_text(requests)
 
@@ -152,7 +146,6 @@ def _document(name: str, evidence: Evidence, finding: IdentifiedMedium) -> dict[
         "title": finding.title,
         **msgspec.structs.asdict(finding),
         "evidence": {
-            "cached_bytes_per_second": evidence.cached_bytes_per_second,
             "buffered_bytes_per_second": evidence.buffered_bytes_per_second,
             **{
                 what.replace(", ", "_"): _requests_document(requests)

@@ -12,6 +12,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.schema.yaml_file import read_named
 from disksla.clouds.http_client.transport import carry_out
 from disksla.commands._context import read_all
+from disksla.commands._option_table import add_options
 from disksla.commands._options import check_unused, duration_s, parse_size_of_disk
 from disksla.commands._prometheus import add_period, period_of, server_of
 from disksla.commands._provision import (
@@ -60,12 +61,8 @@ class RecordedDisk(NamedTuple):
 def add_series(parser: argparse.ArgumentParser, *, of_disksla: bool) -> None:
     """Add --series."""
     names = ("disksla", "node_exporter") if of_disksla else ("node_exporter",)
-    parser.add_argument(
-        "--series",
-        choices=names,
-        default=names[0],
-        help="with --prometheus: whose series it has of the disks (default: %(default)s)",
-    )
+    text = "--series  with --prometheus: whose series it has of the disks (default: %(default)s)"
+    add_options(parser, text, {"--series": {"choices": names, "default": names[0]}})
 
 
 def add_others(parser: argparse.ArgumentParser) -> None:
@@ -73,23 +70,25 @@ def add_others(parser: argparse.ArgumentParser) -> None:
     add_series(parser, of_disksla=False)
     add_period(parser)
     add_sold(parser)
-    parser.add_argument(
-        "--every",
-        type=duration_s,
-        metavar="TIME",
-        help="with output of iostat without times (-t): the time between its reports, such as 5s",
+    add_options(
+        parser,
+        """
+--every TIME  with output of iostat without times (-t): the time between its reports, such as 5s
+""",
+        {"--every": {"type": duration_s}},
     )
 
 
 def add_sold(parser: argparse.ArgumentParser) -> None:
     """Add what the disks were sold as that others recorded, and their machine."""
-    parser.add_argument(
-        "--terms",
-        metavar="ID",
-        help="of disks that others recorded: what they were sold as, such as aws.gp3 (default: as"
-        " the configuration and terms files say)",
+    add_options(
+        parser,
+        """
+--terms ID   of disks that others recorded: what they were sold as, such as aws.gp3 (default: as
+             the configuration and terms files say)
+--size SIZE  with --terms: size as sold
+""",
     )
-    parser.add_argument("--size", metavar="SIZE", help="with --terms: size as sold")
     add_provision(parser)
     add_machine(parser, "of disks that others recorded")
 

@@ -10,7 +10,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.machine import Roots, default_roots
 from disksla.base.schema.yaml_file import MAX_FILE_BYTES, read_named
 from disksla.base.units import parse_duration_s, parse_size_bytes
-from disksla.commands._log_options import add_paths_of
+from disksla.commands._option_table import add_options, add_paths_of
 from disksla.promise.catalogue import Terms
 from disksla.promise.configuration import parse_disk_size
 from disksla.promise.configuration.settings_file import DEFAULT_FILE
@@ -23,38 +23,20 @@ def add_config_file(
     help_text: str = f"YAML configuration (default: {DEFAULT_FILE}, if there is such a file)",
 ) -> None:
     """Add --config.file."""
-    parser.add_argument(
-        "--config.file", dest="config_file", type=Path, metavar="FILE", help=help_text
-    )
+    add_options(parser, f"--config.file FILE  {help_text}")
 
 
 def add_web_config_file(parser: argparse.ArgumentParser) -> None:
     """Add --web.config.file."""
-    parser.add_argument(
-        "--web.config.file",
-        dest="web_config_file",
-        type=Path,
-        metavar="FILE",
-        help="YAML file of TLS, client certificates and passwords, as for node_exporter"
-        " (default: none; no TLS and no authentication)",
-    )
-
-
-def add_force(parser: argparse.ArgumentParser, help_text: str) -> None:
-    """Add --force."""
-    parser.add_argument("--force", action="store_true", help=help_text)
+    help_text = "YAML file of TLS, client certificates and passwords, as for node_exporter"
+    more = "(default: none; no TLS and no authentication)"
+    add_options(parser, f"--web.config.file FILE  {help_text} {more}")
 
 
 def add_duration(parser: argparse.ArgumentParser, default: str | None, help_text: str) -> None:
     """Add --for."""
-    parser.add_argument(
-        "--for",
-        dest="duration_s",
-        type=duration_s,
-        default=default,
-        metavar="TIME",
-        help=help_text,
-    )
+    more = {"dest": "duration_s", "type": duration_s, "default": default}
+    add_options(parser, f"--for TIME  {help_text}", {"--for": more})
 
 
 def duration_s(text: str) -> float:
@@ -128,18 +110,18 @@ def roots_of(arguments: argparse.Namespace) -> Roots:
 
 def add_password_and_ca(parser: argparse.ArgumentParser, option: str) -> None:
     """Add OPTION.password-file and OPTION.ca-file, for the server whose address is OPTION."""
-    add_file(parser, f"{option}.password-file", "password_file", "file with USER:PASSWORD")
-    add_file(
+    add_options(
         parser,
-        f"{option}.ca-file",
-        "ca_file",
-        "certificates that the server's has to be signed with (default: the system's)",
+        f"""
+{option}.password-file FILE  file with USER:PASSWORD
+{option}.ca-file FILE        certificates that the server's has to be signed with
+                             (default: the system's)
+""",
+        {
+            f"{option}.password-file": {"dest": "password_file"},
+            f"{option}.ca-file": {"dest": "ca_file"},
+        },
     )
-
-
-def add_file(parser: argparse.ArgumentParser, option: str, dest: str, what: str) -> None:
-    """Add an option that names a file."""
-    parser.add_argument(option, dest=dest, type=Path, metavar="FILE", help=what)
 
 
 def password_headers(path: Path | None) -> dict[str, str]:

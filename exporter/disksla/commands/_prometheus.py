@@ -4,8 +4,8 @@ import argparse
 
 from disksla.base.errors import DiskslaError
 from disksla.base.units import parse_duration_s
+from disksla.commands._option_table import add_options
 from disksla.commands._options import (
-    add_file,
     add_password_and_ca,
     parse_option,
     password_headers,
@@ -23,29 +23,24 @@ def add_server(
     required: bool = False,
 ) -> None:
     """Add --prometheus, and what a server with TLS and passwords needs; secrets are in files."""
-    (group or parser).add_argument(
-        "--prometheus",
-        required=required,
-        metavar="URL",
-        help="address of Prometheus, Thanos Query or VictoriaMetrics, such as http://localhost:9090",
-    )
+    where = "Prometheus, Thanos Query or VictoriaMetrics, such as http://localhost:9090"
+    server = f"--prometheus URL  address of {where}"
+    add_options(group or parser, server, {"--prometheus": {"required": required}})
     add_password_and_ca(parser, "--prometheus")
-    add_file(parser, "--prometheus.token-file", "token_file", "file with a bearer token")
+    bearer = "--prometheus.token-file FILE  file with a bearer token"
+    add_options(parser, bearer, {"--prometheus.token-file": {"dest": "token_file"}})
 
 
 def add_period(parser: argparse.ArgumentParser) -> None:
     """Add --from, --to and --last."""
-    parser.add_argument(
-        "--from",
-        dest="start",
-        metavar="TIME",
-        help="start: a date (midnight in UTC), or a time with its zone",
-    )
-    parser.add_argument("--to", dest="end", metavar="TIME", help="end, exclusive; as --from")
-    parser.add_argument(
-        "--last",
-        metavar="DURATION",
-        help="in place of --from and --to: the last 30d, 12h or 90m, up to the last full minute",
+    add_options(
+        parser,
+        """
+--from TIME      start: a date (midnight in UTC), or a time with its zone
+--to TIME        end, exclusive; as --from
+--last DURATION  in place of --from and --to: the last 30d, 12h or 90m, up to the last full minute
+""",
+        {"--from": {"dest": "start"}, "--to": {"dest": "end"}},
     )
 
 

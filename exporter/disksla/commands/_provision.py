@@ -6,6 +6,7 @@ import re
 
 from disksla.base.errors import DiskslaError
 from disksla.base.units import parse_bandwidth_bytes_per_second
+from disksla.commands._option_table import add_options
 from disksla.commands._options import parse_option, parse_optional
 from disksla.measure.advice import Candidate
 from disksla.promise.catalogue import Provision, Terms, derive_limits
@@ -15,16 +16,14 @@ from disksla.promise.catalogue.machine_tables import read_machine
 
 def add_provision(parser: argparse.ArgumentParser) -> None:
     """Add --iops, --bandwidth (AWS and Terraform say throughput) and --option."""
-    parser.add_argument("--iops", metavar="N", help="provisioned IOPS")
-    parser.add_argument(
-        "--bandwidth", "--throughput", metavar="B", help="provisioned bandwidth, such as 250MiB/s"
-    )
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="value of an option of the type, such as tier=P30; may be repeated",
+    add_options(
+        parser,
+        """
+--iops N                       provisioned IOPS
+--bandwidth, --throughput B    provisioned bandwidth, such as 250MiB/s
+--option NAME=VALUE            value of an option of the type, such as tier=P30; may be repeated
+""",
+        {"--throughput": {"dest": "bandwidth"}, "--option": {"action": "append", "default": []}},
     )
 
 
@@ -75,14 +74,12 @@ def _iops(text: str) -> float:
 
 def add_machine(parser: argparse.ArgumentParser, what_for: str) -> None:
     """Add --machine and --vcpus."""
-    machine = parser.add_mutually_exclusive_group()
-    machine.add_argument(
-        "--machine", metavar="TYPE", help=f"machine type, such as m5.large, {what_for}"
-    )
-    machine.add_argument(
-        "--vcpus",
-        metavar="N",
-        help="vCPUs of the machine, where its limits follow from them (yandex)",
+    add_options(
+        parser.add_mutually_exclusive_group(),
+        f"""
+--machine TYPE  machine type, such as m5.large, {what_for}
+--vcpus N       vCPUs of the machine, where its limits follow from them (yandex)
+""",
     )
 
 

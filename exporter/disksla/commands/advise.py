@@ -3,23 +3,21 @@
 import argparse
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from disksla.base.console import to_json
 from disksla.base.errors import DiskslaError
 from disksla.base.schema.yaml_file import parse_record, read_file
-from disksla.commands._advise_means import advice_of_means
-from disksla.commands._advise_series import advice_of_series
+from disksla.commands._advise_series import advice_of_means, advice_of_series
 from disksla.commands._context import add_device, recorded_context
 from disksla.commands._means import add_series
+from disksla.commands._option_table import add_options
 from disksla.commands._options import add_config_file, parse_option, parse_size_of_disk
 from disksla.commands._prometheus import add_period, add_server
 from disksla.commands._provision import add_machine, add_provision, check_alone, sold_by_options
 from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
 from disksla.measure.advice import Candidate, Needs, Served, demand_of, served_of, total_served
-from disksla.measure.advice.advice import Advice, GroupOnMachine, advice_of
-from disksla.measure.advice.advice_document import advice_document
+from disksla.measure.advice.advice import Advice, GroupOnMachine, advice_document, advice_of
 from disksla.measure.advice.advice_text import advice_page
 from disksla.measure.advice.search import PriceList
 from disksla.promise.catalogue import Provision, SharedLimits
@@ -44,41 +42,29 @@ class _Observed(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the disk, the recording, and what the disk was sold as."""
     add_device(parser, "; with --prometheus, INSTANCE:DEVICE, a serial or a mount point")
-    parser.add_argument(
-        "--recording",
-        type=Path,
-        metavar="FILE",
-        help="recording of the load, written by `disksla record`",
-    )
+    add_options(parser, "--recording FILE  recording of the load, written by `disksla record`")
     add_server(parser)
     add_series(parser, of_disksla=True)
     add_period(parser)
-    parser.add_argument(
-        "--terms",
-        metavar="ID",
-        help="what the disk was sold as, such as aws.gp3 (default: as in the recording, the series"
-        " or, with --series node_exporter, the configuration and terms files)",
-    )
-    parser.add_argument(
-        "--size",
-        metavar="SIZE",
-        help="with --terms: size as sold (default: as in the recording or the series)",
+    add_options(
+        parser,
+        """
+--terms ID   what the disk was sold as, such as aws.gp3 (default: as in the recording, the series
+             or, with --series node_exporter, the configuration and terms files)
+--size SIZE  with --terms: size as sold (default: as in the recording or the series)
+""",
     )
     add_provision(parser)
     add_machine(parser, "with --prometheus (default: the machine whose limits were monitored)")
-    parser.add_argument(
-        "--tolerance",
-        metavar="PERCENT",
-        default="0.1",
-        help="share of the time for which the load may be throttled (default: %(default)s)",
+    add_options(
+        parser,
+        """
+--tolerance PERCENT  share of the time for which the load may be throttled (default: %(default)s)
+--prices FILE        YAML file of what disks cost per month (default: no prices)
+--json               print a JSON object, in base units
+""",
+        {"--tolerance": {"default": "0.1"}},
     )
-    parser.add_argument(
-        "--prices",
-        type=Path,
-        metavar="FILE",
-        help="YAML file of what disks cost per month (default: no prices)",
-    )
-    parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
     add_config_file(parser, RECORDED_CONFIG_FILE_HELP)
 
 

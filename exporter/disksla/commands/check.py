@@ -19,6 +19,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.text import escape_control
 from disksla.base.units import format_duration, format_percent, parse_duration_s
 from disksla.commands._daemon import access_of, add_remote_url, chosen_disks
+from disksla.commands._option_table import add_options
 from disksla.tell.api import DiskDocument
 from disksla.tell.api.daemon_client import ask_disks
 from disksla.tell.explanation import PROBLEMS, SHOWN_TEXT, watched_period
@@ -49,35 +50,27 @@ class Threshold(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument(
-        "disks",
-        nargs="*",
-        metavar="DISK",
-        help="kernel name, mount point or NAMESPACE/CLAIM (default: all disks)",
-    )
+    add_options(parser, "DISK*  kernel name, mount point or NAMESPACE/CLAIM (default: all disks)")
     for letter, status, default in (
         ("-w", "warning", "throttled=25%,below=25%,slow=25%"),
         ("-c", "critical", "stalled"),
     ):
-        parser.add_argument(
-            letter,
-            f"--{status}",
-            metavar="NAME[=MOST],...",
-            default=default,
-            help="slow, throttled, below or stalled, with a share of the last five minutes"
-            " (default: none at all), or latency with a time, such as throttled=10%%,latency=20ms"
-            f" (default: {default.replace('%', '%%')})",
+        add_options(
+            parser,
+            f"""
+{letter}, --{status} NAME[=MOST],...  slow, throttled, below or stalled, with a share of the last
+    five minutes (default: none at all), or latency with a time, such as
+    throttled=10%%,latency=20ms (default: {default.replace("%", "%%")})
+""",
+            {f"--{status}": {"default": default}},
         )
-    parser.add_argument(
-        "-t",
-        "--timeout",
-        type=int,
-        default=10,
-        metavar="SECONDS",
-        help="when to give up, with status 3 (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print a JSON object with what was measured"
+    add_options(
+        parser,
+        """
+-t, --timeout SECONDS  when to give up, with status 3 (default: %(default)s)
+--json                 print a JSON object with what was measured
+""",
+        {"--timeout": {"type": int, "default": 10}},
     )
     parser.add_argument(
         "-V", "--version", action="version", version=f"disksla {VERSION} (commit {REVISION})"

@@ -34,7 +34,7 @@ from disksla.clouds.detection.openstack import OpenstackCredentials
 from disksla.clouds.detection.providers import WITH_CREDENTIALS_FILE
 from disksla.clouds.http_client import Exchanges
 from disksla.clouds.http_client.transport import carry_out
-from disksla.commands._log_options import add_paths_of
+from disksla.commands._option_table import add_options, add_paths_of
 from disksla.kernel.nfs import FileStorage
 from disksla.kernel.nfs.nfs_files import read_file_storages
 
@@ -47,43 +47,26 @@ _CLOUDS_FILE = "clouds.yaml"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --provider, --credentials, --endpoint, --cinder, --path.* and --output."""
-    parser.add_argument(
-        "--provider",
-        choices=(*PROVIDERS, KUBERNETES),
-        metavar="NAME",
-        help=f"provider to ask: {', '.join(PROVIDERS)} (default: the one that DMI names); or"
-        f" {KUBERNETES}: the API server, for the volumes of this node",
-    )
-    parser.add_argument(
-        "--credentials",
-        type=Path,
-        metavar="FILE",
-        help="clouds.yaml with an application credential, for OpenStack and VK Cloud"
-        " (default: clouds.yaml in $CREDENTIALS_DIRECTORY); for Kubernetes, the directory of the"
-        f" service account (default: {DIRECTORY})",
-    )
-    parser.add_argument(
-        "--endpoint",
-        metavar="URL",
-        action="append",
-        default=[],
-        help="address of the API, such as that of a private endpoint (default: the public one);"
-        " with efs=, fsx= or file= before it, of EFS, FSx or Filestore",
-    )
-    parser.add_argument(
-        "--cinder",
-        choices=WITH_CREDENTIALS_FILE,
-        default="openstack",
-        metavar="NAME",
-        help="for Kubernetes, provider of volumes of the Cinder driver:"
-        f" {', '.join(WITH_CREDENTIALS_FILE)} (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="file of terms to replace; it keeps what is not found out this time"
-        " (default: standard output)",
+    add_options(
+        parser,
+        f"""
+--provider NAME     provider to ask: {", ".join(PROVIDERS)} (default: the one that DMI names); or
+                    {KUBERNETES}: the API server, for the volumes of this node
+--credentials FILE  clouds.yaml with an application credential, for OpenStack and VK Cloud
+                    (default: clouds.yaml in $CREDENTIALS_DIRECTORY); for Kubernetes, the
+                    directory of the service account (default: {DIRECTORY})
+--endpoint URL      address of the API, such as that of a private endpoint (default: the public
+                    one); with efs=, fsx= or file= before it, of EFS, FSx or Filestore
+--cinder NAME       for Kubernetes, provider of volumes of the Cinder driver:
+                    {", ".join(WITH_CREDENTIALS_FILE)} (default: %(default)s)
+--output FILE       file of terms to replace; it keeps what is not found out this time
+                    (default: standard output)
+""",
+        {
+            "--provider": {"choices": (*PROVIDERS, KUBERNETES)},
+            "--endpoint": {"action": "append", "default": []},
+            "--cinder": {"choices": WITH_CREDENTIALS_FILE, "default": "openstack"},
+        },
     )
     roots = default_roots()
     add_paths_of(parser, {"procfs": roots.procfs, "rootfs": roots.rootfs})

@@ -16,6 +16,7 @@ from disksla.base.operating_system.machine import Roots, read_dmi
 from disksla.base.text import escape_control
 from disksla.base.units import format_bandwidth, format_count, format_size
 from disksla.commands._context import HostContext, add_context_arguments, read_context
+from disksla.commands._option_table import add_options
 from disksla.commands._options import roots_of
 from disksla.kernel.disks import Disk
 from disksla.kernel.nfs import FileStorage
@@ -26,9 +27,7 @@ from disksla.tell.limits_text import limits_document
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --json, --config.file and --path.*."""
-    parser.add_argument(
-        "--json", action="store_true", help="print all block devices as JSON, in base units"
-    )
+    add_options(parser, "--json  print all block devices as JSON, in base units")
     add_context_arguments(parser)
 
 

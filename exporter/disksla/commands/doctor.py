@@ -5,9 +5,10 @@ import argparse
 from disksla import VERSION
 from disksla.base.console import to_json
 from disksla.commands._daemon import add_url
+from disksla.commands._option_table import add_options
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
 from disksla.commands.doctor_checks import CheckResult, counts, examine, in_groups, worst
-from disksla.commands.doctor_checks.gather_facts import Places, gather
+from disksla.commands.doctor_checks.gather_facts import gather
 from disksla.promise.configuration.settings_file import file_in_force
 from disksla.tell.page import FactList, Heading, Line, Piece, Styled, Words
 from disksla.tell.printed_page import print_parts
@@ -17,9 +18,7 @@ _STYLES = {"ok": "good", "note": "note", "wrong": "bad"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --json, --url, the configuration files and --path.*."""
-    parser.add_argument(
-        "--json", action="store_true", help="print the results as JSON, for other programs"
-    )
+    add_options(parser, "--json  print the results as JSON, for other programs")
     add_url(parser)
     add_config_file(parser)
     add_web_config_file(parser)
@@ -29,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the result of each check. Return 0 if nothing is wrong, else 1."""
     config_file = file_in_force(arguments.config_file)
-    places = Places(roots_of(arguments), config_file, arguments.web_config_file, arguments.url)
-    results = list(examine(gather(places)))
+    facts = gather(roots_of(arguments), config_file, arguments.web_config_file, arguments.url)
+    results = list(examine(facts))
     if arguments.json:
         print(to_json({"version": VERSION, "status": worst(results), "checks": results}))
     else:

@@ -15,7 +15,7 @@ from disksla.base.operating_system.unix_socket import DEFAULT_EBS_SOCKET, UnixSo
 from disksla.clouds.ebs_statistics import Failure
 from disksla.clouds.ebs_statistics.helper import Helper
 from disksla.clouds.ebs_statistics.nvme import find_devices, read_statistics
-from disksla.commands._log_options import add_log_options, add_paths_of
+from disksla.commands._option_table import add_log_options, add_options, add_paths_of
 
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _STACK_BYTES = 256 * 1024
@@ -24,18 +24,14 @@ _STACK_BYTES = 256 * 1024
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --socket, --once, --path.sysfs, --path.dev, --log.level and --log.format."""
-    parser.add_argument(
-        "--socket",
-        type=Path,
-        default=DEFAULT_EBS_SOCKET,
-        metavar="FILE",
-        help="Unix socket to listen on, for the user and the group of the process and for root"
-        " (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--once",
-        action="store_true",
-        help="read each disk once, print what its page says as a line of JSON, and end",
+    add_options(
+        parser,
+        """
+--socket FILE  Unix socket to listen on, for the user and the group of the process and for root
+               (default: %(default)s)
+--once         read each disk once, print what its page says as a line of JSON, and end
+""",
+        {"--socket": {"default": DEFAULT_EBS_SOCKET}},
     )
     add_log_options(parser)
     add_paths_of(parser, {"sysfs": default_roots().sysfs, "dev": Path("/dev")})

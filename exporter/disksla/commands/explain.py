@@ -24,6 +24,7 @@ from disksla.commands._context import (
 )
 from disksla.commands._daemon import add_remote_url, chosen_disks
 from disksla.commands._means import add_others, check_own, explain_others, is_of_others
+from disksla.commands._option_table import add_options
 from disksla.commands._options import add_duration
 from disksla.commands._prometheus import add_server
 from disksla.commands._recent import (
@@ -63,24 +64,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f" {SAMPLED_S:.0f}s without one, or {_RECORDED_S:.0f}s with --output",
     )
     source = parser.add_mutually_exclusive_group()
-    source.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="sample, and record it to this file, to attach to a question; it must not exist;"
-        " compressed if the name ends in .gz",
-    )
-    source.add_argument(
-        "--recording",
-        type=Path,
-        metavar="FILE",
-        help="explain disks of this recording, with its configuration, without sampling; or what"
-        " sysstat printed: sadf -j -- -d, iostat -x -t, or iostat -x -t -o JSON",
+    add_options(
+        source,
+        """
+--output FILE     sample, and record it to this file, to attach to a question; it must not exist;
+                  compressed if the name ends in .gz
+--recording FILE  explain disks of this recording, with its configuration, without sampling; or
+                  what sysstat printed: sadf -j -- -d, iostat -x -t, or iostat -x -t -o JSON
+""",
     )
     add_remote_url(parser, source)
     add_server(parser, source)
     add_others(parser)
-    parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
+    add_options(parser, "--json  print a JSON object, in base units")
     add_context_arguments(parser)
 
 

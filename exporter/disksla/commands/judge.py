@@ -12,6 +12,7 @@ import msgspec
 from disksla.base.console import write_file
 from disksla.base.errors import DiskslaError
 from disksla.commands._context import add_context_arguments, read_context
+from disksla.commands._option_table import add_options
 from disksla.commands._options import parse_size_of_disk
 from disksla.commands._provision import add_provision, read_provision
 from disksla.kernel.disks import Disk
@@ -42,30 +43,25 @@ class _Contract(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add RESULT, the terms, and the reports."""
-    parser.add_argument(
-        "result",
-        metavar="RESULT",
-        help="output file of fio (JSON or normal) or DiskSpd (XML or text); - for standard input",
+    result = "output file of fio (JSON or normal) or DiskSpd (XML or text); - for standard input"
+    add_options(parser, f"RESULT  {result}")
+    add_options(
+        parser.add_mutually_exclusive_group(required=True),
+        """
+--terms ID       terms of the disk, such as vk.ceph-ssd
+--device DEVICE  judge by the terms of this disk of this machine: those of the configuration, of
+                 terms files, or of the provider
+""",
     )
-    terms = parser.add_mutually_exclusive_group(required=True)
-    terms.add_argument("--terms", metavar="ID", help="terms of the disk, such as vk.ceph-ssd")
-    terms.add_argument(
-        "--device",
-        metavar="DEVICE",
-        help="judge by the terms of this disk of this machine: those of the configuration, of"
-        " terms files, or of the provider",
-    )
-    parser.add_argument(
-        "--size", metavar="SIZE", help="with --terms: size of the disk as sold, such as 500GiB"
-    )
+    add_options(parser, "--size SIZE  with --terms: size of the disk as sold, such as 500GiB")
     add_provision(parser)
-    parser.add_argument(
-        "--direct",
-        action="store_true",
-        help="the requests were direct, where the result does not say it (normal output of fio)",
-    )
-    parser.add_argument(
-        "--suite", choices=SUITES, help="test suite to judge by (default: the provider's)"
+    add_options(
+        parser,
+        """
+--direct  the requests were direct, where the result does not say it (normal output of fio)
+--suite   test suite to judge by (default: the provider's)
+""",
+        {"--suite": {"choices": SUITES}},
     )
     add_report_arguments(parser)
     add_context_arguments(parser)
@@ -160,12 +156,12 @@ def _read(name: str) -> tuple[bytes, float]:
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --json and --html."""
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument(
-        "--html",
-        type=Path,
-        metavar="FILE",
-        help="also write the report to FILE as an HTML page with charts",
+    add_options(
+        parser,
+        """
+--json       print the report as JSON
+--html FILE  also write the report to FILE as an HTML page with charts
+""",
     )
 
 

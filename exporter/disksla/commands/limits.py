@@ -5,7 +5,6 @@ With --textfile, write the limits of the disks of this host for node_exporter.
 
 import argparse
 import math
-from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -14,6 +13,7 @@ from rich.table import Table
 from disksla.base.console import SafeConsole, to_json
 from disksla.base.errors import DiskslaError
 from disksla.base.units import parse_size_bytes
+from disksla.commands._option_table import add_options
 from disksla.commands._options import (
     add_config_file,
     add_paths,
@@ -48,32 +48,29 @@ _OF_A_SIZE = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add TERMS, SIZE, the provisioned values and the load."""
-    parser.add_argument(
-        "terms",
-        metavar="TERMS",
-        nargs="?",
-        help="type of the catalogue, such as vk.ceph-ssd; without SIZE, also a provider",
-    )
-    parser.add_argument(
-        "size",
-        metavar="SIZE",
-        nargs="?",
-        help="size of the disk, such as 500GiB (default: list the types)",
+    add_options(
+        parser,
+        """
+TERMS?  type of the catalogue, such as vk.ceph-ssd; without SIZE, also a provider
+SIZE?   size of the disk, such as 500GiB (default: list the types)
+""",
     )
     add_provision(parser)
-    for option, metavar, help_text in (
-        ("--request-size", "B", "request size of a load, to print its effective IOPS"),
-        ("--write-share", "A", "share of writes in that load, from 0 to 1 (default: 0)"),
-    ):
-        parser.add_argument(option, metavar=metavar, help=help_text)
+    add_options(
+        parser,
+        """
+--request-size B  request size of a load, to print its effective IOPS
+--write-share A   share of writes in that load, from 0 to 1 (default: 0)
+""",
+    )
     add_machine(parser, "to print its limits over its disks too")
-    parser.add_argument("--json", action="store_true", help="print JSON, in base units")
-    parser.add_argument(
-        "--textfile",
-        type=Path,
-        metavar="FILE",
-        help="write the limits of the disks of this host to a file of node_exporter's textfile"
-        " collector, such as /var/lib/prometheus/node-exporter/disksla.prom",
+    add_options(
+        parser,
+        """
+--json           print JSON, in base units
+--textfile FILE  write the limits of the disks of this host to a file of node_exporter's textfile
+                 collector, such as /var/lib/prometheus/node-exporter/disksla.prom
+""",
     )
     add_config_file(
         parser,

@@ -5,27 +5,26 @@ import os
 import signal
 import socket
 from functools import partial
-from pathlib import Path
 
 from disksla.base.operating_system.log import set_up_logging
 from disksla.base.operating_system.machine import Roots, default_roots
 from disksla.base.operating_system.packets import shut_down
 from disksla.base.operating_system.systemd import FIRST_DESCRIPTOR
 from disksla.base.operating_system.unix_socket import UnixSocket
-from disksla.commands._log_options import add_log_options, add_paths_of
+from disksla.commands._option_table import add_log_options, add_options, add_paths_of
 from disksla.kernel.performance_events.helper import OpenSets, answer, passed_connection, serve
 from disksla.kernel.performance_events.opening import EventFiles, credentials_directory, plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --listen, --path.sysfs, --path.procfs, --log.level and --log.format."""
-    parser.add_argument(
-        "--listen",
-        type=Path,
-        metavar="FILE",
-        help="Unix socket to listen on, for the user and the group of the process and for root,"
-        " to answer all clients; without it, answer the connection that systemd passed, and end"
-        " when its events are closed",
+    add_options(
+        parser,
+        """
+--listen FILE  Unix socket to listen on, for the user and the group of the process and for root,
+               to answer all clients; without it, answer the connection that systemd passed, and
+               end when its events are closed
+""",
     )
     add_log_options(parser)
     roots = default_roots()

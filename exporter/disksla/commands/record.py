@@ -9,22 +9,19 @@ from typing import BinaryIO, cast
 
 from disksla.base.errors import DiskslaError
 from disksla.commands._context import prepare_sampler, with_ebs_readings
+from disksla.commands._option_table import add_options
 from disksla.commands._options import add_config_file, add_duration, add_paths, roots_of
 from disksla.kernel.disks.hotplug import DiskWatcher
 from disksla.promise.configuration.settings_file import read_text
-from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.metrics.render import read_build_info
 from disksla.state.pipeline import Tick
 from disksla.state.pipeline.tick import FORMAT, RecordingHeader, encode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument(
-        "file",
-        type=Path,
-        metavar="FILE",
-        help="file to create; it must not exist; compressed if the name ends in .gz",
-    )
+    file = "file to create; it must not exist; compressed if the name ends in .gz"
+    add_options(parser, f"FILE  {file}")
     add_duration(parser, "10s", "duration of the recording (default: %(default)s)")
     add_config_file(parser)
     add_paths(parser)

@@ -5,12 +5,11 @@ import contextlib
 import gzip
 import sys
 import zlib
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from io import BufferedReader
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from rich.table import Table
@@ -18,9 +17,10 @@ from rich.table import Table
 from disksla.base.console import SafeConsole
 from disksla.base.errors import DiskslaError
 from disksla.base.units import MIB, format_count, format_size
+from disksla.commands._option_table import add_options
 from disksla.commands._options import add_config_file
 from disksla.kernel.consumers import ConsumerTotals
-from disksla.kernel.procfs import SECTOR_BYTES, Counters, difference, to_counters
+from disksla.kernel.procfs import SECTOR_BYTES, Counters
 from disksla.promise.configuration import Configuration, SamplingSettings
 from disksla.promise.configuration.settings_file import (
     parse_text,
@@ -29,9 +29,9 @@ from disksla.promise.configuration.settings_file import (
 )
 from disksla.serve.metrics import SnapshotCollector, make_registry
 from disksla.serve.metrics.render import render_metrics
-from disksla.state.pipeline import DiskSnapshot, Snapshot, State, advance, ended, window_records
+from disksla.state.pipeline import Snapshot, State, advance, window_records
 from disksla.state.pipeline.tick import decode_header, decode_tick
-from disksla.tell.explanation import SHOWN, SHOWN_TEXT, Shown, shown_seconds
+from disksla.tell.explanation import SHOWN_TEXT, Shown, shown_seconds
 from disksla.verdict.throttling import VERDICTS
 
 LONGEST_LINE_BYTES = 8 * MIB
@@ -42,15 +42,13 @@ RECORDED_CONFIG_FILE_HELP = "YAML configuration (default: that of the recording)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="recording written by `disksla record`"
-    )
-    output = parser.add_mutually_exclusive_group()
-    output.add_argument(
-        "--json", action="store_true", help="print one JSON object per tick and disk"
-    )
-    output.add_argument(
-        "--metrics", action="store_true", help="print the metrics after the last tick"
+    add_options(parser, "FILE  recording written by `disksla record`")
+    add_options(
+        parser.add_mutually_exclusive_group(),
+        """
+--json     print one JSON object per tick and disk
+--metrics  print the metrics after the last tick
+""",
     )
     add_config_file(parser, RECORDED_CONFIG_FILE_HELP)
 
@@ -64,23 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
                 sys.stdout.write(msgspec.json.encode(record).decode() + "\n")
         return 0
     first = last = next(states)
-    former: list[_Period] = []
-    begun: dict[str, DiskSnapshot] = {}
-    for before, last in pairwise(chain((first,), states)):
+    for last in states:
         first = last if first.clocks is None else first
-        for device in ended(before, last):
-            snapshots = {disk.disk.name: disk for disk in Snapshot(before).disks}
-            former.append(_Period(snapshots[device], begun.pop(device, None)))
-            if device in last.monitored and _is_same(snapshots[device], last):
-                begun[device] = snapshots[device]
     if arguments.metrics:
         # Without those of the process, which are not in a recording.
         registry = make_registry(SnapshotCollector(lambda: Snapshot(last)))
         sys.stdout.write(render_metrics(registry).body.decode())
     else:
-        present = Snapshot(last).disks
-        periods = [*former, *(_Period(disk, begun.get(disk.disk.name)) for disk in present)]
-        _print_summary(first, last, periods)
+        _print_summary(first, last)
     return 0
 
 
@@ -145,37 +134,8 @@ def _lines(file: BufferedReader) -> Iterator[bytes]:
         ) from None
 
 
-class _Period(NamedTuple):
-    """A disk with the same terms, from `begin` on, or from the first sample of it."""
-
-    end: DiskSnapshot
-    begin: DiskSnapshot | None
-
-    @property
-    def shown_seconds(self) -> Mapping[Shown, float]:
-        seconds = _shown_seconds(self.end)
-        before = {} if self.begin is None else _shown_seconds(self.begin)
-        return {each: seconds[each] - before.get(each, 0.0) for each in SHOWN}
-
-    @property
-    def counters(self) -> Counters | None:
-        end = self.end.counters
-        begin = None if self.begin is None else self.begin.counters
-        return end if end is None or begin is None else to_counters(difference(end, begin))
-
-
-def _shown_seconds(snapshot: DiskSnapshot) -> dict[Shown, float]:
-    """Return for how long each of what is shown applied; slow is among what was OK or idle."""
-    verdicts = dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
-    slow = snapshot.slow
-    return shown_seconds(verdicts, slow.above_promise_s + slow.above_usual_s)
-
-
-def _is_same(snapshot: DiskSnapshot, state: State) -> bool:
-    return snapshot.disk.is_same_as(state.monitored[snapshot.disk.name].disk)
-
-
-def _print_summary(first: State, last: State, periods: Sequence[_Period]) -> None:
+def _print_summary(first: State, last: State) -> None:
+    """Print what each disk did that is there at the end."""
     console = SafeConsole()
     if first.clocks is None or last.clocks is None:
         console.print("this recording has no sample of /proc/diskstats")
@@ -195,22 +155,20 @@ def _print_summary(first: State, last: State, periods: Sequence[_Period]) -> Non
     for heading in ("reads", "read", "writes", "written", "peak IOPS"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("share of time", min_width=14)
-    names = Counter(period.end.disk.name for period in periods)
-    for period in sorted(periods, key=lambda each: each.end.disk.name):
-        end = period.end
-        several = names[end.disk.name] > 1
-        serial = end.disk.serial or end.disk.size_text
+    for disk in snapshot.disks:
+        verdicts = dict(zip(VERDICTS, disk.verdict_totals.seconds, strict=True))
+        slow_s = disk.slow.above_promise_s + disk.slow.above_usual_s
         table.add_row(
-            f"{end.disk.name}\n{serial}" if several else end.disk.name,
-            end.assignment.title,
-            *_amounts(period.counters),
-            format_count(end.peak.read_iops + end.peak.write_iops),
-            _shares(period.shown_seconds),
+            disk.disk.name,
+            disk.assignment.title,
+            *_amounts(disk.counters),
+            format_count(disk.peak.read_iops + disk.peak.write_iops),
+            _shares(shown_seconds(verdicts, slow_s)),
         )
     console.print(table)
-    for period in periods:
-        if used := "; ".join(_used_by(period.end.consumers)):
-            console.print(f"{period.end.disk.name} was used while throttled or busy: {used}")
+    for disk in snapshot.disks:
+        if used := "; ".join(_used_by(disk.consumers)):
+            console.print(f"{disk.disk.name} was used while throttled or busy: {used}")
 
 
 def _used_by(consumers: ConsumerTotals) -> Iterator[str]:

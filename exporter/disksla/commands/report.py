@@ -2,13 +2,20 @@
 
 import argparse
 import time
-from pathlib import Path
 
 from disksla import VERSION
 from disksla.base.console import progress_bar, to_json, write_file
 from disksla.base.errors import DiskslaError
 from disksla.clouds.http_client.transport import carry_out
-from disksla.commands._means import OF_SOLD, add_series, add_sold, from_prometheus, print_uses
+from disksla.commands._means import (
+    OF_SOLD,
+    WITHIN_S,
+    add_series,
+    add_sold,
+    from_prometheus,
+    print_uses,
+)
+from disksla.commands._option_table import add_options
 from disksla.commands._options import add_config_file, check_unused, parse_option
 from disksla.commands._prometheus import add_period, add_server, period_of, server_of
 from disksla.measure.means.means_page import means_html
@@ -27,8 +34,6 @@ from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.configuration.settings_file import catalog_directory
 from disksla.tell.printed_page import print_parts
 
-_WITHIN_S = 600.0
-"""All questions about one disk."""
 _COULD_NOT = 2
 
 
@@ -37,34 +42,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_server(parser, required=True)
     add_series(parser, of_disksla=True)
     add_period(parser)
-    parser.add_argument(
-        "--disk",
-        action="append",
-        default=[],
-        metavar="PATTERN",
-        help="INSTANCE:DEVICE (with or without the port), serial or mount point, with wildcards;"
-        " may be repeated (default: all disks)",
+    add_options(
+        parser,
+        """
+--disk PATTERN       INSTANCE:DEVICE (with or without the port), serial or mount point, with
+                     wildcards; may be repeated (default: all disks)
+--match MATCHERS     label matchers of the disks, such as '{team="orders"}'
+--objective PERCENT  least compliance that counts as compliant (default: the share of the time for
+                     which the provider states the rates, or 100)
+--json               print the report as JSON
+--html FILE          also write the report to FILE as one self-contained page
+--csv FILE           also write the report to FILE as CSV, one row for each disk and day, or hour
+                     of a period of up to three days
+""",
+        {"--disk": {"action": "append", "default": []}, "--match": {"default": "{}"}},
     )
-    parser.add_argument(
-        "--match",
-        default="{}",
-        metavar="MATCHERS",
-        help="label matchers of the disks, such as '{team=\"orders\"}'",
-    )
-    parser.add_argument(
-        "--objective",
-        metavar="PERCENT",
-        help="least compliance that counts as compliant (default: the share of the time for which"
-        " the provider states the rates, or 100)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    for option, what in (
-        ("--html", "one self-contained page"),
-        ("--csv", "CSV, one row for each disk and day, or hour of a period of up to three days"),
-    ):
-        parser.add_argument(
-            option, type=Path, metavar="FILE", help=f"also write the report to FILE as {what}"
-        )
     add_sold(parser)
     add_config_file(parser)
 
@@ -109,7 +101,7 @@ def _report(arguments: argparse.Namespace) -> Report:
     catalog = load_catalog(catalog_directory(arguments.config_file))
     server = server_of(arguments)
     basis = ReportCriteria(period, catalog, share)
-    found = carry_out(find_disks(server, selection, period), _WITHIN_S)
+    found = carry_out(find_disks(server, selection, period), WITHIN_S)
     if not found:
         raise DiskslaError(
             "report failed: the server has no such disks in this period; see that"
@@ -121,7 +113,7 @@ def _report(arguments: argparse.Namespace) -> Report:
         for name, mount_points in found:
             progress(name.title, 0.0)
             asked = read_history(server, name, mount_points, period)
-            disks.append(disk_report(carry_out(asked, _WITHIN_S), basis))
+            disks.append(disk_report(carry_out(asked, WITHIN_S), basis))
             progress(name.title, 1.0)
     matchers = f"{{{selection.matchers}}}" if selection.matchers else ""
     selected = [text for text in (matchers, *selection.patterns) if text]

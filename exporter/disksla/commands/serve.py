@@ -17,7 +17,7 @@ from disksla.base.operating_system.log import set_up_logging
 from disksla.base.operating_system.systemd import ServiceManager, inherited_sockets
 from disksla.base.operating_system.unix_socket import DEFAULT_SOCKET
 from disksla.commands._context import prepare_sampler, with_ebs_readings
-from disksla.commands._log_options import add_log_options
+from disksla.commands._option_table import add_log_options, add_options
 from disksla.commands._options import (
     add_config_file,
     add_duration,
@@ -27,7 +27,7 @@ from disksla.commands._options import (
 )
 from disksla.serve.daemon import Daemon, WebOptions
 from disksla.serve.http_server.access import AccessControl, names_of_machine
-from disksla.serve.http_server.listen import (
+from disksla.serve.http_server.connection import (
     DEFAULT_LISTEN_ADDRESS,
     Listen,
     ListenAddress,
@@ -35,8 +35,7 @@ from disksla.serve.http_server.listen import (
 )
 from disksla.serve.http_server.turns import MOST_SCRAPES
 from disksla.serve.metrics import SnapshotCollector, make_registry
-from disksla.serve.metrics.build_info import read_build_info
-from disksla.serve.metrics.render import render_metrics
+from disksla.serve.metrics.render import read_build_info, render_metrics
 from disksla.state.pipeline import Snapshot
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
@@ -46,62 +45,35 @@ log = logging.getLogger("disksla.serve")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument(
-        "--once", action="store_true", help="sample for a short time, print the metrics, and end"
-    )
+    add_options(parser, "--once  sample for a short time, print the metrics, and end")
     add_duration(parser, "2s", "with --once: duration of sampling (default: %(default)s)")
     add_config_file(parser)
     add_web_config_file(parser)
-    parser.add_argument(
-        "--web.listen-address",
-        dest="listen",
-        action="append",
-        metavar="ADDRESS",
-        help=f"HOST:PORT to listen on; repeatable (default: {DEFAULT_LISTEN_ADDRESS})",
-    )
-    parser.add_argument(
-        "--web.systemd-socket",
-        dest="systemd_socket",
-        action="store_true",
-        help="listen on the sockets that systemd passes (socket activation)",
-    )
-    parser.add_argument(
-        "--web.unix-socket",
-        dest="unix_socket",
-        default=str(DEFAULT_SOCKET),
-        metavar="FILE",
-        help="Unix socket to listen on too, for the user and the group of the daemon and for root,"
-        " without TLS or passwords; '' for none (default: %(default)s, if its directory exists)",
-    )
-    parser.add_argument(
-        "--web.telemetry-path",
-        dest="telemetry_path",
-        default="/metrics",
-        metavar="PATH",
-        help="path of the metrics (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--web.max-requests",
-        dest="max_requests",
-        type=_count,
-        default=MOST_SCRAPES,
-        metavar="N",
-        help="maximum number of concurrent scrapes, 0 for no limit (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--web.host",
-        dest="hosts",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a name by which browsers may open the pages where there is neither TLS nor a"
-        " password, beside IP addresses and the names that the machine has itself; repeatable",
-    )
-    parser.add_argument(
-        "--web.no-reload",
-        dest="may_reload",
-        action="store_false",
-        help="refuse POST /-/reload; SIGHUP (systemctl reload) still reloads the configuration",
+    add_options(
+        parser,
+        f"""
+--web.listen-address ADDRESS  HOST:PORT to listen on; repeatable (default:
+                              {DEFAULT_LISTEN_ADDRESS})
+--web.systemd-socket          listen on the sockets that systemd passes (socket activation)
+--web.unix-socket FILE        Unix socket to listen on too, for the user and the group of the
+                              daemon and for root, without TLS or passwords; '' for none (default:
+                              %(default)s, if its directory exists)
+--web.telemetry-path PATH     path of the metrics (default: %(default)s)
+--web.max-requests N          maximum number of concurrent scrapes, 0 for no limit (default:
+                              %(default)s)
+--web.host NAME               a name by which browsers may open the pages where there is neither
+                              TLS nor a password, beside IP addresses and the names that the
+                              machine has itself; repeatable
+--web.no-reload               refuse POST /-/reload; SIGHUP (systemctl reload) still reloads the
+                              configuration
+""",
+        {
+            "--web.listen-address": {"action": "append"},
+            "--web.unix-socket": {"type": str, "default": str(DEFAULT_SOCKET)},
+            "--web.telemetry-path": {"default": "/metrics"},
+            "--web.max-requests": {"type": _count, "default": MOST_SCRAPES},
+            "--web.host": {"action": "append", "default": []},
+        },
     )
     add_log_options(parser)
     add_paths(parser)
@@ -116,21 +88,21 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.once:
         return _print_once(arguments)
     set_up_logging(arguments.log_level, arguments.log_format)
-    telemetry_path = arguments.telemetry_path
+    telemetry_path = arguments.web_telemetry_path
     if not telemetry_path.startswith("/") or telemetry_path == "/":
         raise DiskslaError(
             f"--web.telemetry-path: found '{telemetry_path}'; expected a path such as /metrics"
         )
     listen = _listen_places(arguments)
-    names = names_of_machine() | {host.lower() for host in arguments.hosts}
+    names = names_of_machine() | {host.lower() for host in arguments.web_host}
     access = AccessControl(arguments.web_config_file, names)
     web = WebOptions(
         listen=listen,
         telemetry_path=telemetry_path,
         access=access,
-        max_scrapes=arguments.max_requests,
-        unix_socket=Path(arguments.unix_socket) if arguments.unix_socket else None,
-        may_reload=arguments.may_reload,
+        max_scrapes=arguments.web_max_requests,
+        unix_socket=Path(arguments.web_unix_socket) if arguments.web_unix_socket else None,
+        may_reload=not arguments.web_no_reload,
     )
     manager = ServiceManager.from_environment(os.environ)
     daemon = Daemon(roots_of(arguments), arguments.config_file, manager, web)
@@ -167,8 +139,8 @@ def _listen_places(arguments: argparse.Namespace) -> list[Listen]:
     Raises DiskslaError if the options contradict each other or what systemd passed.
     """
     passed = inherited_sockets(os.environ)
-    if arguments.systemd_socket:
-        if arguments.listen:
+    if arguments.web_systemd_socket:
+        if arguments.web_listen_address:
             raise DiskslaError(
                 "--web.systemd-socket excludes --web.listen-address:"
                 " the socket unit names the address"
@@ -184,7 +156,8 @@ def _listen_places(arguments: argparse.Namespace) -> list[Listen]:
             f"found {len(passed)} socket(s) from systemd; expected --web.systemd-socket"
             " to serve on them"
         )
-    return [parse_listen_address(text) for text in arguments.listen or [DEFAULT_LISTEN_ADDRESS]]
+    texts = arguments.web_listen_address or [DEFAULT_LISTEN_ADDRESS]
+    return [parse_listen_address(text) for text in texts]
 
 
 def _count(text: str) -> int:

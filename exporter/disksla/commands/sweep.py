@@ -16,18 +16,23 @@ from disksla.base.units import format_size, parse_size_bytes
 from disksla.commands._context import add_context_arguments, add_device, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._identify import identify_medium
-from disksla.commands._options import add_force, check_unused, parse_option, parse_optional
+from disksla.commands._option_table import add_options
+from disksla.commands._options import check_unused, parse_option, parse_optional
 from disksla.kernel.disks import Disk
 from disksla.measure.benchmark import SweepHeader, SweepPlan, SweepRow
-from disksla.measure.benchmark.sweep_journal import SweepJournal, mismatch
-from disksla.measure.benchmark.sweep_journal_file import SweepJournalFile, load_journal
+from disksla.measure.benchmark.sweep_journal import (
+    SweepJournal,
+    SweepJournalFile,
+    load_journal,
+    mismatch,
+)
 from disksla.measure.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, csv_of, row_of
 from disksla.measure.benchmark.sweep_page import announcement, document, sweep_html, sweep_page
 from disksla.measure.fio import FioError, FioJob, fio_arguments
 from disksla.measure.fio.job import SECTOR_BYTES
 from disksla.measure.fio.runner import Fio, find_fio
 from disksla.measure.fio.scratch_file import file_system_of, remove_leftovers, scratch_file
-from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.metrics.render import read_build_info
 from disksla.tell.printed_page import print_parts
 
 _MAX_WORKERS = 256
@@ -45,47 +50,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add DEVICE, the workloads to measure, and the files of results."""
     source = parser.add_mutually_exclusive_group(required=True)
     add_device(source, "")
-    parser.add_argument(
-        "--identify",
-        action="store_true",
-        help="find out the medium of the disk by its latencies, in 20 seconds of reads",
+    identify = "find out the medium of the disk by its latencies, in 20 seconds of reads"
+    add_options(parser, f"--identify  {identify}")
+    table = "with --identify: table that --csv wrote, instead of a disk"
+    add_options(source, f"--table FILE  {table}")
+    add_options(
+        parser,
+        f"""
+--file DIR         also measure writes, all on a scratch file in this directory of the disk
+--file-size SIZE   size of the scratch file (default: {_FILE_BYTES})
+--runtime TIME     duration of each measurement (default: 10s; to identify, 3s)
+--sizes SIZE,...   request sizes (default: 4KiB, 8KiB, ... 2MiB)
+--workers N,...    numbers of workers (default: 1,16)
+""",
     )
-    source.add_argument(
-        "--table",
-        type=Path,
-        metavar="FILE",
-        help="with --identify: table that --csv wrote, instead of a disk",
+    add_options(
+        parser.add_mutually_exclusive_group(),
+        """
+--resume FILE  journal to resume
+--output FILE  journal to create, with a line for each cell (default: sweep-DEVICE.jsonl)
+""",
     )
-    parser.add_argument(
-        "--file",
-        type=Path,
-        metavar="DIR",
-        help="also measure writes, all on a scratch file in this directory of the disk",
+    add_options(
+        parser,
+        f"""
+--json       print JSON instead of tables
+--csv FILE   also write the table to FILE
+--html FILE  also write heat maps to FILE
+--dry-run    print the duration, the cost and the fio commands, without running them
+--force      {FORCE_HELP}
+""",
     )
-    for option, metavar, what in (
-        ("--file-size", "SIZE", f"size of the scratch file (default: {_FILE_BYTES})"),
-        ("--runtime", "TIME", "duration of each measurement (default: 10s; to identify, 3s)"),
-        ("--sizes", "SIZE,...", "request sizes (default: 4KiB, 8KiB, ... 2MiB)"),
-        ("--workers", "N,...", "numbers of workers (default: 1,16)"),
-    ):
-        parser.add_argument(option, metavar=metavar, help=what)
-    journal = parser.add_mutually_exclusive_group()
-    journal.add_argument("--resume", type=Path, metavar="FILE", help="journal to resume")
-    journal.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="journal to create, with a line for each cell (default: sweep-DEVICE.jsonl)",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table to FILE")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write heat maps to FILE")
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="print the duration, the cost and the fio commands, without running them",
-    )
-    add_force(parser, FORCE_HELP)
     add_context_arguments(parser)
 
 

@@ -14,11 +14,11 @@ import msgspec
 from disksla.base.console import SafeConsole
 from disksla.base.errors import DiskslaError
 from disksla.base.text import escape_control
-from disksla.commands._context import add_context_arguments, prepare_sampler
+from disksla.commands._context import add_context_arguments, prepare_sampler, stop_on_signal
 from disksla.commands._daemon import access_of, add_remote_url, disks_of_daemon
-from disksla.commands._interrupt import stop_on_signal
+from disksla.commands._option_table import add_options
 from disksla.commands._options import duration_s, roots_of
-from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.metrics.render import read_build_info
 from disksla.tell.api import DisksDocument
 from disksla.tell.top import Look, block, in_ascii
 from disksla.tell.top.sources import AskedDaemon, DiskSource, OwnSampler
@@ -32,46 +32,30 @@ _BATCH_WIDTH = 160
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     add_remote_url(parser)
-    parser.add_argument(
-        "--interval",
-        dest="interval_s",
-        type=duration_s,
-        default="1s",
-        metavar="TIME",
-        help="time between two updates (default: %(default)s)",
-    )
-    parser.add_argument(
-        "-b",
-        "--batch",
-        action="store_true",
-        help="print blocks of plain text, as without a terminal",
-    )
-    parser.add_argument(
-        "-n",
-        "--count",
-        type=_count,
-        metavar="N",
-        help="print this many blocks, as with --batch (default: until Ctrl-C)",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object per update instead of a block"
+    add_options(
+        parser,
+        """
+--interval TIME  time between two updates (default: %(default)s)
+-b, --batch      print blocks of plain text, as without a terminal
+-n, --count N    print this many blocks, as with --batch (default: until Ctrl-C)
+--json           print one JSON object per update instead of a block
+""",
+        {"--interval": {"type": duration_s, "default": "1s"}, "--count": {"type": _count}},
     )
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the disks until the user quits, or print them."""
-    if arguments.interval_s < _LEAST_INTERVAL_S:
-        raise DiskslaError(
-            f"--interval: found '{arguments.interval_s:g}s'; expected 100ms or more"
-        )
+    if arguments.interval < _LEAST_INTERVAL_S:
+        raise DiskslaError(f"--interval: found '{arguments.interval:g}s'; expected 100ms or more")
     console = SafeConsole()
     is_batch = arguments.batch or arguments.json or arguments.count is not None
     is_live = sys.stdin.isatty() and console.is_terminal and not console.is_dumb_terminal
     source = _source(arguments)
     try:
         if is_live and not is_batch:
-            return _show(console, source, arguments.interval_s)
+            return _show(console, source, arguments.interval)
         _print(source, arguments)
     finally:
         source.close()
@@ -114,7 +98,7 @@ def _look(source: DiskSource) -> Look:
 
 def _print(source: DiskSource, arguments: argparse.Namespace) -> None:
     """Print blocks, or JSON objects, until there are enough of them."""
-    interval_s = arguments.interval_s
+    interval_s = arguments.interval
     if isinstance(source, OwnSampler):
         time.sleep(interval_s)
     due_s = time.monotonic()
@@ -125,7 +109,11 @@ def _print(source: DiskSource, arguments: argparse.Namespace) -> None:
             due_s = max(due_s + interval_s, time.monotonic())
             time.sleep(max(0.0, due_s - time.monotonic()))
         document = _next(source, interval_s)
-        sys.stdout.write(_json(document) if arguments.json else _block(document, source))
+        sys.stdout.write(
+            msgspec.json.encode(document).decode() + "\n"
+            if arguments.json
+            else _block(document, source)
+        )
         sys.stdout.flush()
 
 
@@ -142,10 +130,6 @@ def _next(source: DiskSource, interval_s: float) -> DisksDocument:
             print(line.replace("\n", " "), file=sys.stderr)
             has_said_so = True
         time.sleep(interval_s)
-
-
-def _json(document: DisksDocument) -> str:
-    return msgspec.json.encode(document).decode() + "\n"
 
 
 def _block(document: DisksDocument, source: DiskSource) -> str:

@@ -16,11 +16,16 @@ from disksla.base.errors import DiskslaError
 from disksla.base.schema import duration
 from disksla.base.text import command_lines
 from disksla.base.units import format_duration
-from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
-from disksla.commands._interrupt import stop_on_signal
+from disksla.commands._context import (
+    HostContext,
+    add_context_arguments,
+    add_device,
+    read_context,
+    stop_on_signal,
+)
 from disksla.commands._latency import measure_latency
+from disksla.commands._option_table import add_options
 from disksla.commands._options import (
-    add_force,
     check_unused,
     parse_option,
     parse_optional,
@@ -57,67 +62,44 @@ _OF_A_TEST = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add DEVICE, the options of the tests, and the reports."""
     add_device(parser)
-    parser.add_argument(
-        "--latency",
-        action="store_true",
-        help="measure the latency once instead, at a low rate, as a probe of the daemon does",
+    add_options(
+        parser,
+        """
+--latency       measure the latency once instead, at a low rate, as a probe of the daemon does
+--kind          with --latency: kind of probe, with the settings of the configuration if it has
+                such a probe (default: %(default)s)
+--suite         test suite to run (default: the provider's)
+--runtime TIME  duration of each test (default: %(default)s)
+--terms ID      terms to test against (default: from the configuration)
+--size SIZE     size as sold (default: as reported by the kernel)
+""",
+        {
+            "--kind": {"choices": PROBE_KINDS, "default": PROBE_KINDS[0]},
+            "--suite": {"choices": SUITES},
+            "--runtime": {"default": "60s"},
+        },
     )
-    parser.add_argument(
-        "--kind",
-        choices=PROBE_KINDS,
-        default=PROBE_KINDS[0],
-        help="with --latency: kind of probe, with the settings of the configuration if it has such"
-        " a probe (default: %(default)s)",
+    add_options(
+        parser.add_mutually_exclusive_group(),
+        """
+--file DIR                  test reads and writes on a scratch file in this directory of the disk;
+                            the file is removed afterwards (default: test reads on the device)
+--write-to-raw-device NAME  test reads and writes on the device and OVERWRITE it; NAME must repeat
+                            its kernel name, and the device must be empty and unused
+""",
     )
-    parser.add_argument(
-        "--suite", choices=SUITES, help="test suite to run (default: the provider's)"
+    add_options(
+        parser,
+        """
+--destroy-data SERIAL  with --write-to-raw-device: DESTROY what the device contains; SERIAL must
+                       repeat its serial number, or its WWN if it has none
+--file-size SIZE       size of the scratch file (default: as the suite specifies)
+--wait-for-base        use up the burst credits before each test, to measure the baseline
+--force                run the tests although a precondition is violated; the result stays not
+                       valid
+--dry-run              print the fio commands and exit
+""",
     )
-    parser.add_argument(
-        "--runtime",
-        default="60s",
-        metavar="TIME",
-        help="duration of each test (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--terms", metavar="ID", help="terms to test against (default: from the configuration)"
-    )
-    parser.add_argument(
-        "--size", metavar="SIZE", help="size as sold (default: as reported by the kernel)"
-    )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--file",
-        type=Path,
-        metavar="DIR",
-        help="test reads and writes on a scratch file in this directory of the disk; the file is"
-        " removed afterwards (default: test reads on the device)",
-    )
-    where.add_argument(
-        "--write-to-raw-device",
-        metavar="NAME",
-        help="test reads and writes on the device and OVERWRITE it; NAME must repeat its kernel"
-        " name, and the device must be empty and unused",
-    )
-    parser.add_argument(
-        "--destroy-data",
-        metavar="SERIAL",
-        help="with --write-to-raw-device: DESTROY what the device contains; SERIAL must repeat its"
-        " serial number, or its WWN if it has none",
-    )
-    parser.add_argument(
-        "--file-size",
-        metavar="SIZE",
-        help="size of the scratch file (default: as the suite specifies)",
-    )
-    parser.add_argument(
-        "--wait-for-base",
-        action="store_true",
-        help="use up the burst credits before each test, to measure the baseline",
-    )
-    add_force(
-        parser, "run the tests although a precondition is violated; the result stays not valid"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="print the fio commands and exit")
     add_report_arguments(parser)
     add_context_arguments(parser)
 

@@ -26,10 +26,8 @@ from msgspec.structs import asdict
 
 from disksla.kernel.disks import Disk, Layer, devices_below
 from disksla.promise.catalogue import Limits, Rates
-from disksla.promise.configuration import is_sold
 
-_EVEN = 1.01
-"""Promises that differ by less are the same."""
+_EVEN = 1.01  # promises that differ by less are the same
 
 
 class ArrayPart(msgspec.Struct, frozen=True):
@@ -42,12 +40,9 @@ class ArrayPart(msgspec.Struct, frozen=True):
 class Array(NamedTuple):
     """Several disks that are used as one device."""
 
-    device: Disk
-    """The device that is mounted or used: the highest of its stack."""
-    disks: tuple[str, ...]
-    """The disks at the bottom, by kernel name, without spares."""
-    tree: ArrayPart | str | None
-    """How it is made of them; None if that is not known."""
+    device: Disk  # the device that is mounted or used: the highest of its stack
+    disks: tuple[str, ...]  # the disks at the bottom, by kernel name, without spares
+    tree: ArrayPart | str | None  # how it is made of them; None if that is not known
 
 
 class Bound(NamedTuple):
@@ -64,8 +59,7 @@ class ArrayPromise(NamedTuple):
     rates: Rates
     binding: Mapping[str, tuple[str, ...]]
     """The disks or limits of the machine that are reached first, by the field of the rate."""
-    is_uneven: bool
-    """It is striped, and its disks are not at their limits at the same time."""
+    is_uneven: bool  # it is striped, and its disks are not at their limits at the same time
 
 
 def arrays_of(disks: Collection[Disk]) -> Iterator[Array]:
@@ -75,7 +69,7 @@ def arrays_of(disks: Collection[Disk]) -> Iterator[Array]:
         if device.slaves and not device.holders:
             tree = _tree(device.name, by_name, frozenset())
             below = devices_below(device, disks) if tree is None else ()
-            used = {each.name for each in below if is_sold(each)} | set(_disks_of(tree))
+            used = {each.name for each in below if each.is_sold} | set(_disks_of(tree))
             if len(used) > 1:
                 yield Array(device, tuple(sorted(used)), tree)
 

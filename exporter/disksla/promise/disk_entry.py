@@ -76,8 +76,7 @@ _Bandwidth = Annotated[
 ]
 Iops = Annotated[float, rate(1, 10**9)]
 CATALOG_ID = pattern("an id of the catalogue such as vk.ceph-ssd", r"\S+")
-Caching = Literal["none", "read-only", "read-write"]
-"""What the host caches of a disk."""
+Caching = Literal["none", "read-only", "read-write"]  # what the host caches of a disk
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -89,12 +88,9 @@ class DiskMatch(Strict, frozen=True, omit_defaults=True):
 
     device: DeviceOrMountName | None = None
     serial: Text | None = None
-    volume: Text | None = None
-    """The provider's key of the volume (`Disk.volume`)."""
-    volume_handle: Text | None = None
-    """The id of the volume in the words of its CSI driver."""
-    storage_class: Text | None = None
-    """The StorageClass of its PersistentVolume."""
+    volume: Text | None = None  # the provider's key of the volume (`Disk.volume`)
+    volume_handle: Text | None = None  # the id of the volume in the words of its CSI driver
+    storage_class: Text | None = None  # the StorageClass of its PersistentVolume
     wwn: Text | None = None
     model: Text | None = None
     mountpoint: _MountPoint | None = None
@@ -131,8 +127,7 @@ class DiskValues(Strict, frozen=True, kw_only=True, omit_defaults=True):
     size: _DiskSize | None = None
     """The size that was sold, where the kernel reports another: bytes, or as it is written where
     GB may be GiB. See `size_bytes`."""
-    iops: Iops | None = None
-    """The provisioned IOPS, for types that have them."""
+    iops: Iops | None = None  # the provisioned IOPS, for types that have them
     bytes_per_second: BytesPerSecond | None = msgspec.field(default=None, name="bandwidth")
     caching: Caching | None = None
     """What the host caches of the disk (Azure); None if it is not known."""
@@ -156,7 +151,5 @@ class SoldDisk(DiskValues, frozen=True, kw_only=True, omit_defaults=True):
     iops: Annotated[float, rate(0, 10**9)] | None = None
     """0 for none, as Terraform writes it; so for bandwidth."""
     bytes_per_second: _Bandwidth | None = msgspec.field(default=None, name="bandwidth")
-    provider: Text | None = None
-    """The provider of the type; None for that of the file."""
-    api_type: Annotated[str, CATALOG_ID] | None = None
-    """As the provider's API spells it."""
+    provider: Text | None = None  # the provider of the type; None for that of the file
+    api_type: Annotated[str, CATALOG_ID] | None = None  # as the provider's API spells it

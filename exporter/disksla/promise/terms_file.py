@@ -21,8 +21,7 @@ Entry_co = TypeVar("Entry_co", covariant=True)
 T = TypeVar("T")
 
 _Source = Literal["file", "api", "metadata"]
-LISTS = ("disks", "volumes", "problems")
-"""An invalid item of them costs that item, not the file."""
+LISTS = ("disks", "volumes", "problems")  # an invalid item of them costs that item, not the file
 _TIME = "a time with its zone such as 2026-08-21T10:30:00Z"
 
 
@@ -36,8 +35,7 @@ def _parse_time(text: str) -> float:
     return time.timestamp()
 
 
-Time = Annotated[float, FieldType(_TIME, _parse_time)]
-"""Seconds since 1970."""
+Time = Annotated[float, FieldType(_TIME, _parse_time)]  # seconds since 1970
 
 
 class MachineTerms(Strict, frozen=True, omit_defaults=True):
@@ -68,11 +66,9 @@ class PersistentVolume(Strict, frozen=True, kw_only=False, omit_defaults=True):
 class TermsFileOf(Strict, Generic[Entry_co], frozen=True, kw_only=False):
     """What a file says."""
 
-    name: str = ""
-    """Its path."""
+    name: str = ""  # its path
     source: _Source = "file"
-    origin: Text = ""
-    """Who says it, for people: 'EC2 API'; without it, the path."""
+    origin: Text = ""  # who says it, for people: 'EC2 API'; without it, the path
     as_of_timestamp_s: Time | None = msgspec.field(default=None, name="as_of")
     """When it was true, in seconds since 1970; None if nothing was found out yet. Of a file that
     does not say it, when it was written."""
@@ -82,8 +78,7 @@ class TermsFileOf(Strict, Generic[Entry_co], frozen=True, kw_only=False):
         default=None, name="max_age"
     )
     """Age from which it may have changed; None if that is not known."""
-    provider: Text | None = None
-    """Whose disks they are, where the file says it once."""
+    provider: Text | None = None  # whose disks they are, where the file says it once
     machine: MachineTerms = MachineTerms()
     disks: tuple[Entry_co, ...] = ()
     """None for an invalid one, where those are spared: the others keep their places."""

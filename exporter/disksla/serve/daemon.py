@@ -43,11 +43,11 @@ from disksla.promise.configuration.settings_file import (
 )
 from disksla.promise.configuration.terms_directory import TermsDirectories, TermsTrouble
 from disksla.serve.http_server.access import AccessControl
-from disksla.serve.http_server.listen import Listen, ListenAddress
+from disksla.serve.http_server.connection import Listen, ListenAddress
 from disksla.serve.http_server.server import WebServer
 from disksla.serve.http_server.turns import MOST_SCRAPES
 from disksla.serve.metrics import status_line
-from disksla.serve.metrics.build_info import read_build_info
+from disksla.serve.metrics.render import read_build_info
 from disksla.serve.pages.app import App, Controls, Sharing
 from disksla.state.history import History
 from disksla.state.pipeline import (
@@ -58,12 +58,11 @@ from disksla.state.pipeline import (
     to_read_often,
     to_saved_state,
 )
-from disksla.state.pipeline.deadlines import is_alive
 from disksla.state.pipeline.sampler import Sampler, read_clocks
 from disksla.state.pipeline.saved_state import decode, encode
-from disksla.tell.explanation.events import new_events
+from disksla.state.pipeline.tick import is_alive
 from disksla.tell.explanation.machine_limit import machine_limit
-from disksla.tell.explanation.past import HistoryView
+from disksla.tell.explanation.past import HistoryView, new_events
 
 log = logging.getLogger("disksla.daemon")
 

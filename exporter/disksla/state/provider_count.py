@@ -34,8 +34,7 @@ class ProviderState(msgspec.Struct, frozen=True, gc=False):
     """Sums over the readings of one disk, which begin at 0 (ADR 7), and the last of them."""
 
     last: Reading | None = None
-    tick_s: float = float("-inf")
-    """Monotonic time of the tick with the last reading."""
+    tick_s: float = float("-inf")  # monotonic time of the tick with the last reading
     exceeded_us: Mapping[EbsLimit, int] | None = None
     """Since the reading before it; None after a reset, and where that is longer ago than
     LONGEST_SPAN_S."""
@@ -119,8 +118,7 @@ class WaitingVerdicts(msgspec.Struct, frozen=True, gc=False):
     """By the signs; fewer than windows, as the last second is not decided."""
     counts: tuple[WindowCount | None, ...] = ()
     """By the provider, up to its last reading; None where it has not counted."""
-    over_s: float = 0.0
-    """Counted by the last reading, and more than its windows were long."""
+    over_s: float = 0.0  # counted by the last reading, and more than its windows were long
 
 
 NONE_WAITING = WaitingVerdicts()
@@ -148,14 +146,10 @@ def decided_by_count(
     if all(each.verdict == "idle" for each in verdicts):
         ready = len(verdicts)  # nothing can be throttled
         counts = (*counts, *[None] * (ready - len(counts)))
-    while 0 < ready < len(verdicts) and _is_same_second(*windows[ready - 1 : ready + 1]):
+    while 0 < ready < len(verdicts) and int(windows[ready - 1].end_s) == int(windows[ready].end_s):
         ready -= 1
     decided = tuple(map(_by_count, windows, verdicts[:ready], counts[:ready]))
     return WaitingVerdicts(verdicts[ready:], counts[ready:], over_s), decided
-
-
-def _is_same_second(window: Interval, later: Interval) -> bool:
-    return int(window.end_s) == int(later.end_s)
 
 
 def _shared(

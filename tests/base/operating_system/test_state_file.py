@@ -1,4 +1,4 @@
-"""The state file: replaced atomically, renamed if it cannot be trusted."""
+"""The state file: replaced atomically, renamed if it cannot be trusted. The measurement lock."""
 
 import logging
 import os
@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from disksla.base.errors import DiskslaError
-from disksla.base.operating_system.state_file import FILE_NAME, MAX_BYTES, StateFile
+from disksla.base.operating_system.state_file import (
+    FILE_NAME,
+    MAX_BYTES,
+    StateFile,
+    measurement_lock,
+)
 from support.log_events import events
 
 
@@ -142,3 +147,39 @@ def test_read_ignores_a_rejected_file_it_cannot_rename() -> None:
     assert file.read(reject) is None
     assert file.problem is not None
     assert "cannot rename it" in file.problem
+
+
+def test_lock_is_exclusive_and_leaves_no_file(tmp_path: Path) -> None:
+    with measurement_lock(tmp_path) as first, measurement_lock(tmp_path) as second:
+        assert first
+        assert not second
+    with measurement_lock(tmp_path) as again:
+        assert again
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lock_of_missing_directory_is_on_its_parent(tmp_path: Path) -> None:
+    with (
+        measurement_lock(tmp_path / "lib" / "disksla") as first,
+        measurement_lock(tmp_path) as second,
+    ):
+        assert first
+        assert not second
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lock_raises_if_directory_cannot_be_opened(tmp_path: Path) -> None:
+    with (
+        pytest.raises(
+            DiskslaError, match=r"cannot check whether another measurement runs: .*File name"
+        ),
+        measurement_lock(tmp_path / ("x" * 300)),
+    ):
+        pytest.fail("the lock was acquired")
+
+
+def test_lock_is_released_by_an_exception(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), measurement_lock(tmp_path):
+        raise KeyboardInterrupt
+    with measurement_lock(tmp_path) as acquired:
+        assert acquired

@@ -7,17 +7,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 import pytest
 
-from disksla.base.schema import (
-    Date,
-    Flag,
-    InvalidFieldsError,
-    LongText,
-    Number,
-    Seconds,
-    Text,
-    duration,
-    whole_number,
-)
+from disksla.base import schema
 from disksla.base.schema.reader import Node, path_text, read_record
 from support.schema_nodes import node
 
@@ -29,12 +19,12 @@ class Box(msgspec.Struct, Generic[T], frozen=True, tag_field="kind", tag="box"):
 
 
 class Bag(msgspec.Struct, frozen=True, tag_field="kind", tag="bag"):
-    size: Text | None = None
+    size: schema.Text | None = None
 
 
 class Shelf(msgspec.Struct, frozen=True):
-    durations: tuple[Box[Seconds] | Bag, ...] = ()
-    names: Mapping[str, Box[Text]] = {}
+    durations: tuple[Box[schema.Seconds] | Bag, ...] = ()
+    names: Mapping[str, Box[schema.Text]] = {}
     ignored: Any = None
 
 
@@ -81,7 +71,7 @@ def test_shared_node_is_read_once() -> None:
 
 def test_check_of_a_record_names_places_within_it() -> None:
     def check(_: Shelf) -> None:
-        raise InvalidFieldsError(
+        raise schema.InvalidFieldsError(
             {("durations", 0, "content"): "found 5 ms; expected 6 ms", ("none", 1): "missing"}
         )
 
@@ -99,11 +89,11 @@ def test_path_text_cuts_long_keys() -> None:
 
 
 class Fields(msgspec.Struct, frozen=True):
-    flag: Flag | None = None
-    date: Date | None = None
-    number: Number | None = None
-    note: LongText | None = None
-    whole: Annotated[int, whole_number(1, 10)] | None = None
+    flag: schema.Flag | None = None
+    date: schema.Date | None = None
+    number: schema.Number | None = None
+    note: schema.LongText | None = None
+    whole: Annotated[int, schema.whole_number(1, 10)] | None = None
 
 
 @pytest.mark.parametrize(
@@ -139,7 +129,7 @@ def test_field_types(field: str, text: str, problem: str | None) -> None:
 
 
 def test_duration_has_a_parser() -> None:
-    parse = duration("1s", "1d", "60s").parse
+    parse = schema.duration("1s", "1d", "60s").parse
     assert parse("90s") == 90
     for text, problem in (
         ("90", "^'90' has no unit; expected a duration from 1s to 1d, such as 60s$"),

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.clouds.detection.aws import detect_aws
-from disksla.clouds.detection.aws_signature import AwsCredentials, signed
+from disksla.clouds.detection.aws import AwsCredentials, detect_aws, signed
 from disksla.clouds.detection.findings import Detected
 from disksla.clouds.http_client.exchange import ExchangeError, Request, Response
 from support.exchanges import Answer, answered, disks_of, reply

@@ -9,33 +9,24 @@ from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
 from disksla.base.units import GIB, MB, MIB, parse_bandwidth_bytes_per_second, parse_size_bytes
-from disksla.clouds.detection import decode_terms_file, encode_terms_file, terms_file
-from disksla.clouds.detection.findings import (
-    CloudDisk,
-    Detected,
-    DetectionProblem,
-    Listing,
-    Metadata,
-    detect,
-    each_disk,
-)
+from disksla.clouds.detection import decode_terms_file, encode_terms_file, findings, terms_file
 from disksla.clouds.detection.terms_file import DetectedTermsFile
 from disksla.clouds.http_client.exchange import ExchangeError, Exchanges
 from support.exchanges import answered
 
 FIRST = dt.datetime(2026, 11, 23, 1, 2, 3, tzinfo=dt.UTC)
 LATER = FIRST + dt.timedelta(minutes=30)
-DENIED = DetectionProblem("api", "denied", "disks/read was denied; add it")
+DENIED = findings.DetectionProblem("api", "denied", "disks/read was denied; add it")
 DISKS = (
-    CloudDisk("os", "Premium_LRS", 30 * GIB, caching="read-write"),
-    CloudDisk("0", "PremiumV2_LRS", 500 * GIB, 6000, 250 * MB, options={}),
-    CloudDisk("1", "Premium_LRS", 1000 * GIB, options={"tier": "P40"}),
+    findings.CloudDisk("os", "Premium_LRS", 30 * GIB, caching="read-write"),
+    findings.CloudDisk("0", "PremiumV2_LRS", 500 * GIB, 6000, 250 * MB, options={}),
+    findings.CloudDisk("1", "Premium_LRS", 1000 * GIB, options={"tier": "P40"}),
 )
-METADATA = Listing(
+METADATA = findings.Listing(
     (
-        CloudDisk("os", "Premium_LRS", 30 * GIB, caching="read-write"),
-        CloudDisk("0", "PremiumV2_LRS", 500 * GIB),
-        CloudDisk("1", "Premium_LRS", 1000 * GIB),
+        findings.CloudDisk("os", "Premium_LRS", 30 * GIB, caching="read-write"),
+        findings.CloudDisk("0", "PremiumV2_LRS", 500 * GIB),
+        findings.CloudDisk("1", "Premium_LRS", 1000 * GIB),
     ),
     incomplete=frozenset({"0"}),
 )
@@ -43,16 +34,16 @@ METADATA = Listing(
 
 def after(
     *,
-    api: tuple[CloudDisk, ...] | None = None,
-    metadata: Listing | None = None,
+    api: tuple[findings.CloudDisk, ...] | None = None,
+    metadata: findings.Listing | None = None,
     machine: str | None = "D4s_v5",
     provider: str = "azure",
     last: DetectedTermsFile | None = None,
 ) -> DetectedTermsFile:
     """Return the file after an attempt; half an hour after the last one."""
-    listing = None if api is None else Listing(api)
+    listing = None if api is None else findings.Listing(api)
     problems = () if listing else (DENIED,)
-    detected = Detected(provider, "Azure", machine, metadata, listing, problems)
+    detected = findings.Detected(provider, "Azure", machine, metadata, listing, problems)
     return terms_file(detected, last, FIRST if last is None else LATER)
 
 
@@ -132,11 +123,13 @@ def test_machine_type_of_the_metadata_is_newer() -> None:
 def test_metadata_replaces_entries_that_it_contradicts() -> None:
     """Another disk was attached to the same slot while the API could not be asked."""
     last = after(api=DISKS)
-    grown = Listing((METADATA.disks[0], CloudDisk("1", "Premium_LRS", 2000 * GIB)))
+    grown = findings.Listing(
+        (METADATA.disks[0], findings.CloudDisk("1", "Premium_LRS", 2000 * GIB))
+    )
     content = after(metadata=grown, last=last)
     assert volumes(content) == {"os": "30GiB", "1": "2000GiB"}
     assert content.disks[1].options == {}
-    other_type = Listing((CloudDisk("1", "StandardSSD_LRS", 1000 * GIB),))
+    other_type = findings.Listing((findings.CloudDisk("1", "StandardSSD_LRS", 1000 * GIB),))
     assert after(metadata=other_type, last=last).disks[0].api_type == "StandardSSD_LRS"
 
 
@@ -146,8 +139,8 @@ def test_metadata_keeps_entries_that_it_does_not_contradict() -> None:
 
 
 def test_types_of_google_metadata_have_other_names() -> None:
-    last = after(api=(CloudDisk("data", "pd-ssd", GIB),), provider="gcp")
-    metadata = Listing((CloudDisk("data", "PERSISTENT-SSD"),))
+    last = after(api=(findings.CloudDisk("data", "pd-ssd", GIB),), provider="gcp")
+    metadata = findings.Listing((findings.CloudDisk("data", "PERSISTENT-SSD"),))
     content = after(metadata=metadata, provider="gcp", last=last)
     assert content.disks == last.disks
 
@@ -187,7 +180,7 @@ def test_machine_type_alone_has_a_time() -> None:
 
 
 def test_provider_without_an_api_is_complete() -> None:
-    content = terms_file(Detected("oracle", "Oracle Cloud", "VM.Standard"), None, FIRST)
+    content = terms_file(findings.Detected("oracle", "Oracle Cloud", "VM.Standard"), None, FIRST)
     assert (content.source, content.disks, content.problems) == ("metadata", (), ())
     assert content.as_of_timestamp_s == FIRST.timestamp()
 
@@ -203,26 +196,26 @@ amounts = st.integers(1, 2**60)
 
 @given(amounts, amounts, st.sampled_from([1, MB, MIB]))
 def test_quantities_are_exact(size: int, rate: int, unit: int) -> None:
-    content = after(api=(CloudDisk("x", "t", size, None, rate * unit),))
+    content = after(api=(findings.CloudDisk("x", "t", size, None, rate * unit),))
     [entry] = json.loads(encode_terms_file(content))["disks"]
     assert parse_size_bytes(entry["size"]) == size
     assert int(entry["bandwidth"].rstrip("MiB/s")) > 0
     assert parse_bandwidth_bytes_per_second(entry["bandwidth"]) == float(rate * unit)
 
 
-def failing(reason: str) -> Exchanges[CloudDisk]:
+def failing(reason: str) -> Exchanges[findings.CloudDisk]:
     yield from ()
     raise ExchangeError(reason, f"x failed: {reason}")  # type: ignore[arg-type]
 
 
-def disk(name: str) -> Exchanges[CloudDisk]:
+def disk(name: str) -> Exchanges[findings.CloudDisk]:
     if name in {"denied", "not_found", "throttled"}:
         return (yield from failing(name))
-    return CloudDisk(name, "t")
+    return findings.CloudDisk(name, "t")
 
 
 def test_one_denied_disk_does_not_hide_the_others() -> None:
-    listing, _ = answered(each_disk(["a", "denied", "not_found", "b"], disk), [])
+    listing, _ = answered(findings.each_disk(["a", "denied", "not_found", "b"], disk), [])
     assert [each.volume for each in listing.disks] == ["a", "b"]
     assert [each.reason for each in listing.problems] == ["denied", "not_found"]
 
@@ -232,22 +225,24 @@ def test_one_denied_disk_does_not_hide_the_others() -> None:
 )
 def test_listing_that_fails_as_a_whole(names: list[str], reason: str) -> None:
     with pytest.raises(ExchangeError) as raised:
-        answered(each_disk(names, disk), [])
+        answered(findings.each_disk(names, disk), [])
     assert raised.value.reason == reason
 
 
 def test_problems_of_the_metadata_count_only_without_the_api() -> None:
-    lacking = DetectionProblem("metadata", "not_found", "no IOPS of 0")
+    lacking = findings.DetectionProblem("metadata", "not_found", "no IOPS of 0")
 
-    def metadata() -> Exchanges[Metadata[str]]:
+    def metadata() -> Exchanges[findings.Metadata[str]]:
         yield from ()
-        return Metadata("i", "t", Listing((), (lacking,)))
+        return findings.Metadata("i", "t", findings.Listing((), (lacking,)))
 
-    def api(name: str) -> Exchanges[Listing]:
-        return (yield from each_disk([name], disk))
+    def api(name: str) -> Exchanges[findings.Listing]:
+        return (yield from findings.each_disk([name], disk))
 
-    found, _ = answered(detect("azure", "Azure", metadata(), lambda _: api("a")), [])
+    found, _ = answered(findings.detect("azure", "Azure", metadata(), lambda _: api("a")), [])
     assert found.problems == ()
-    found, _ = answered(detect("azure", "Azure", metadata(), lambda _: api("throttled")), [])
+    found, _ = answered(
+        findings.detect("azure", "Azure", metadata(), lambda _: api("throttled")), []
+    )
     assert [each.reason for each in found.problems] == ["throttled", "not_found"]
     assert found.metadata is not None

@@ -1,25 +1,27 @@
 """What lies between two readings: leaves, the kernel, groups that ended, and debts."""
 
+from math import inf
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.counts import Counts
-from disksla.kernel.consumers.consumption import NOTHING, Consumption, WatchedDisk
-from disksla.kernel.consumers.group_tree import Group, GroupTree
-from disksla.kernel.consumers.sharing import (
-    MOST_NAMED,
-    Growth,
-    Roles,
-    consumptions,
-    counts_requests,
-    growth_at,
-    with_debt,
+from disksla.kernel.consumers import sharing
+from disksla.kernel.consumers.consumption import (
+    NOTHING,
+    Consumption,
+    OwnLimit,
+    WatchedDisk,
+    parse_io_max,
+    parse_io_stat,
 )
+from disksla.kernel.consumers.groups import Group, GroupTree
+from disksla.kernel.consumers.sharing import Limited, OwnLimits
 from support.cgroup_tree import NUMBER
 
 ROOT, TOP, A, B = 1, 2, 3, 4
-ROLES = Roles(ROOT, (TOP,), {A: "a.service", B: "b.service"})
+ROLES = sharing.Roles(ROOT, (TOP,), {A: "a.service", B: "b.service"})
 DISK = WatchedDisk("vda", NUMBER, is_busy=True, requests=0, merges=0, largest_request_bytes=None)
 
 
@@ -34,7 +36,7 @@ def counted(**written: int) -> dict[int, dict[str, Counts]]:
 def test_the_root_has_what_the_kernel_did_and_a_parent_what_ended_groups_did() -> None:
     before = counted(root=1000, top=900, a=500, b=100)
     after = counted(root=2000, top=1700, a=900, b=300)
-    growth = growth_at(before, after, ROLES, NUMBER)
+    growth = sharing.growth_at(before, after, ROLES, NUMBER)
     assert growth.kernel == Counts(0, 2, 0, 200)
     assert growth.unattributed == Counts(0, 2, 0, 200)
     assert growth.consumers == {
@@ -46,16 +48,16 @@ def test_the_root_has_what_the_kernel_did_and_a_parent_what_ended_groups_did() -
 def test_a_group_that_ended_or_is_new_has_no_difference() -> None:
     """But for what was made since the scan before: all that it did counts."""
     before, after = counted(root=0, top=0, a=500), counted(root=900, top=900, b=300)
-    assert growth_at(before, after, ROLES, NUMBER).consumers == {}
+    assert sharing.growth_at(before, after, ROLES, NUMBER).consumers == {}
     new = ROLES._replace(made_since=frozenset({B}))
-    growth = growth_at(before, after, new, NUMBER)
+    growth = sharing.growth_at(before, after, new, NUMBER)
     assert growth.consumers == {"b.service": Counts(0, 3, 0, 300)}
     assert growth.unattributed.bytes == 600
 
 
 def test_other_disks_do_not_count() -> None:
     before, after = counted(root=0, top=0, a=0), counted(root=900, top=900, a=300)
-    assert growth_at(before, after, ROLES, "8:0") == Growth(NOTHING, NOTHING, {})
+    assert sharing.growth_at(before, after, ROLES, "8:0") == sharing.Growth(NOTHING, NOTHING, {})
 
 
 @given(st.lists(st.integers(-50, 200), min_size=1, max_size=30))
@@ -64,8 +66,8 @@ def test_requests_in_flight_do_not_add_up_to_io_of_the_kernel(kernel: list[int])
     debt, published = None, 0.0
     sums = [sum(kernel[: index + 1]) for index in range(len(kernel))]
     for written in kernel:
-        growth = Growth(Counts(0, 0, 0, written), NOTHING, {})
-        positive, debt = with_debt(growth, debt)
+        growth = sharing.Growth(Counts(0, 0, 0, written), NOTHING, {})
+        positive, debt = sharing.with_debt(growth, debt)
         assert positive.kernel.written_bytes >= 0
         published += positive.kernel.written_bytes
     assert published == max(0, *sums)
@@ -85,16 +87,16 @@ def test_requests_are_known_where_few_are_merged_or_split(
     merges: int, bytes_each: int, largest: int | None, known: bool
 ) -> None:
     disk = DISK._replace(requests=100, merges=merges, largest_request_bytes=largest)
-    growth = Growth(NOTHING, NOTHING, {"a.service": Counts(0, 100, 0, 100 * bytes_each)})
-    assert counts_requests(disk, DISK, growth) is known
+    growth = sharing.Growth(NOTHING, NOTHING, {"a.service": Counts(0, 100, 0, 100 * bytes_each)})
+    assert sharing.counts_requests(disk, DISK, growth) is known
 
 
 def test_no_more_than_a_few_consumers_are_named() -> None:
     many = {f"{index:02}.service": Counts(0, 1, 0, 1000 + index) for index in range(20)}
-    growth = Growth(Counts(0, 0, 0, 7), NOTHING, many)
-    found = consumptions("vda", growth, with_requests=False)
+    growth = sharing.Growth(Counts(0, 0, 0, 7), NOTHING, many)
+    found = sharing.consumptions("vda", growth, with_requests=False)
     assert [each.consumer for each in found[:2]] == ["19.service", "18.service"]
-    assert len(found) == MOST_NAMED + 2
+    assert len(found) == sharing.MOST_NAMED + 2
     assert found[-2:] == [
         Consumption("vda", "other", bytes=4006.0),
         Consumption("vda", "kernel", bytes=7.0),
@@ -122,3 +124,107 @@ def test_a_group_stands_for_those_below_it_where_there_are_too_many() -> None:
     assert [group.id for group in found.leaves(100)] == [2, 4, 5]
     assert len(found.leaves(20_000)) == 10_002
     assert tree().leaves(100) == []
+
+
+LIMITED = {3: Limited("checkout.service", {NUMBER: Counts(inf, 50, inf, inf)})}
+HELD = (OwnLimit("vda", "checkout.service", "writes", 50.0),)
+
+
+def held(rates: list[float], limited: dict[int, Limited] | None = None) -> list[bool]:
+    """Return after each second whether the group is held; it writes so much in each."""
+    limits, total, found = OwnLimits(), 0.0, []
+    for second, rate in enumerate(rates):
+        total += rate
+        counted = {3: {NUMBER: Counts(0, total, 0, 4096 * total)}}
+        own = limits.after(float(second), counted, limited or LIMITED, {NUMBER: "vda"})
+        assert own in ((), HELD)
+        found.append(bool(own))
+    return found
+
+
+def test_the_rate_of_the_limit_for_ten_seconds() -> None:
+    assert held([50.0] * 13) == [False] * 10 + [True] * 3
+    assert held([51.4, 49.0] * 7)[-1]
+
+
+@pytest.mark.parametrize("rate", [0.0, 30.0, 48.4, 51.6, 200.0])
+def test_another_rate_is_not_held(rate: float) -> None:
+    assert not any(held([rate] * 20))
+
+
+def test_a_limit_that_is_none_holds_nobody() -> None:
+    limits = {3: Limited("a.service", {NUMBER: Counts(inf, inf, inf, inf)})}
+    assert not any(held([0.0] * 20, limits))
+    assert not any(held([0.0] * 20, {3: Limited("a.service", {NUMBER: Counts(0, 0, 0, 0)})}))
+
+
+def test_a_limit_at_another_disk_is_left_out() -> None:
+    limits = OwnLimits()
+    found: tuple[OwnLimit, ...] = ()
+    for second in range(13):
+        counted = {3: {NUMBER: Counts(0, 50.0 * second, 0, 0)}}
+        found = limits.after(float(second), counted, LIMITED, {"8:0": "sda"})
+    assert found == ()
+
+
+def test_a_group_that_ended_is_not_held() -> None:
+    limits = OwnLimits()
+    for second in range(11):
+        counted = {3: {NUMBER: Counts(0, 50.0 * second, 0, 0)}}
+        limits.after(float(second), counted, LIMITED, {NUMBER: "vda"})
+    assert limits.after(11.0, {}, LIMITED, {NUMBER: "vda"}) == ()
+
+
+def test_nothing_is_known_before_it_was_cleared() -> None:
+    limits = OwnLimits()
+    for second in range(11):
+        counted = {3: {NUMBER: Counts(0, 50.0 * second, 0, 0)}}
+        limits.after(float(second), counted, LIMITED, {NUMBER: "vda"})
+    limits.clear()
+    counted = {3: {NUMBER: Counts(0, 550.0, 0, 0)}}
+    assert limits.after(11.0, counted, LIMITED, {NUMBER: "vda"}) == ()
+
+
+def test_numbers_by_disk() -> None:
+    text = (
+        "254:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n"
+        "254:16 rbytes=0 wbytes=512 rios=0 wios=1 dbytes=0 dios=0 cost.usage=7\n"
+    )
+    assert parse_io_stat(text) == {
+        "254:0": Counts(1, 2, 4096, 8192),
+        "254:16": Counts(0, 1, 0, 512),
+    }
+    assert parse_io_stat("") == {}
+
+
+def test_disks_without_numbers_may_be_alone_or_before_another() -> None:
+    """As some kernels print them."""
+    text = "7:1 7:0 254:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n8:0 \n"
+    assert parse_io_stat(text) == {"254:0": Counts(3, 4, 1, 2), "8:0": Counts()}
+
+
+def test_an_odd_line_costs_the_line_only() -> None:
+    """A path of NVMe has no name of its own, so the kernel prints (unknown)."""
+    nameless = "(unknown) rbytes=9 rios=7\n"
+    for odd in (nameless, "vda rbytes=1\n", "254:16 rbytes=x\n"):
+        assert parse_io_stat(f"{odd}254:0 rbytes=1 wbytes=2 rios=3 wios=4\n") == {
+            "254:0": Counts(3, 4, 1, 2)
+        }
+    assert parse_io_stat(nameless) == {}
+    limits = parse_io_max("(unknown) rbps=1 wbps=max riops=max wiops=max\n254:0 wiops=50\n")
+    assert limits == {"254:0": Counts(inf, 50, inf, inf)}
+
+
+@pytest.mark.parametrize("text", ["vda rbytes=1\n", "254:0 rbytes=x\n", "254:0 garbage\n"])
+def test_other_text_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match="found"):
+        parse_io_stat(text)
+
+
+def test_limits_by_disk() -> None:
+    text = "254:0 rbps=max wbps=1048576 riops=max wiops=50\n"
+    assert parse_io_max(text) == {"254:0": Counts(inf, 50, inf, 1048576)}
+    assert parse_io_max("") == {}
+    for other in ("many", "-1", "nan", "1_0", "18446744073709551616"):
+        with pytest.raises(ValueError, match="expected a disk"):
+            parse_io_max(f"254:0 wiops={other}\n")

@@ -17,7 +17,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.inventory import Inventory, read_disks
-from disksla.kernel.disks.udev_database import by_id_names, other_links
+from disksla.kernel.disks.udev_database import links_of
 from support import ttar
 
 HOSTS = Path(__file__).parents[2] / "hosts"
@@ -226,8 +226,7 @@ def test_libudev_lists_the_same_on_this_machine() -> None:
     for name, disk in settled.items():
         properties = listed[name].properties
         assert (disk.major, disk.minor) == (int(properties["MAJOR"]), int(properties["MINOR"]))
-        assert disk.by_id == by_id_names(properties)
-        assert disk.links == other_links(properties)
+        assert (disk.by_id, disk.links) == links_of(properties)
 
 
 LIBUDEV = """

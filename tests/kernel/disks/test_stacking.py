@@ -1,12 +1,14 @@
-"""Holders and mount points of stacked devices."""
+"""Holders and mount points of stacked devices, and how they are made of others."""
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.kernel.disks.disk import Disk
+from disksla.kernel.disks.layer import Below, Layer, dm_layer, layer_of
 from disksla.kernel.disks.stacking import devices_below, parts_of, with_stacking
-from disksla.kernel.procfs.mountinfo import Mount
+from disksla.kernel.procfs.mountinfo import Mount, file_system_mounts, parse_mountinfo
 
 SDA = Disk("sda", 8, 0, 10)
 SDA1 = Disk("sda1", 8, 1, 4, partition_of="sda")
@@ -120,3 +122,155 @@ def test_any_stack_even_with_cycles_is_completed(disks: list[Disk], mounts: list
             assert set(disk.mount_points) <= set(by_name[slave].mount_points)
         if disk.partition_of in by_name:
             assert set(disk.mount_points) <= set(by_name[disk.partition_of].mount_points)
+
+
+UID = "0b7d8a4e-6b1f-4a57-9a55-0d6f3c1b2a49"
+KUBELET = "/var/lib/kubelet"
+STAGED = f"{KUBELET}/plugins/kubernetes.io/csi/ebs.csi.aws.com/{'0a' * 32}/globalmount"
+IN_POD = f"{KUBELET}/pods/{UID}/volumes/kubernetes.io~csi/pvc-1/mount"
+RUNC = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
+
+
+def mounts_of(*lines: tuple[str, str], of: str = "ext4 /dev/sdb rw") -> set[str]:
+    text = "".join(f"1 0 8:16 {root} {point} rw - {of}\n" for root, point in lines)
+    return file_system_mounts(parse_mountinfo(text))
+
+
+def test_volume_of_a_pod_has_one_mount_point_whatever_pods_use_it() -> None:
+    """As kubelet mounts a volume of a CSI driver: staged, for a pod, and a subPath of it."""
+    sub_path = f"{KUBELET}/pods/{UID}/volume-subpaths/pvc-1/postgres/0"
+    before = mounts_of(("/", STAGED), ("/", IN_POD), ("/data", sub_path))
+    assert before == {STAGED}
+    another = (IN_POD.replace(UID, "another"), sub_path.replace(UID, "another"))
+    assert mounts_of(("/", STAGED), ("/", another[0]), ("/data", another[1])) == before
+    assert mounts_of(("/", IN_POD)) == set(), "a driver that does not stage"
+
+
+@pytest.mark.parametrize(
+    ("point", "is_kept"),
+    [
+        ("/", True),
+        ("/var/lib/docker", True),
+        ("/var/lib/docker/volumes/pg/_data", True),
+        ("/srv/docker/pg", True),
+        ("/srv/pods/1", True),
+        ("/var/lib/docker/devicemapper/mnt/5f1e", False),
+        ("/var/lib/containers/storage/btrfs/subvolumes/5f1e", False),
+        (f"{RUNC}/5f1e/rootfs", False),
+        ("/run/k3s/containerd/5f1e/rootfs", False),
+    ],
+)
+def test_mount_points_of_containers(point: str, is_kept: bool) -> None:
+    assert mounts_of(("/", point)) == ({point} if is_kept else set())
+
+
+def test_bind_mounts_and_further_mounts_are_left_out() -> None:
+    host = (("/", "/"), ("/", "/mnt/again"), ("/var/lib/private/x", "/var/lib/x"))
+    assert mounts_of(*host) == {"/"}
+    own_files = (("/containers/1/hosts", "/etc/hosts"), ("/containers/1/conf", "/etc/resolv.conf"))
+    assert mounts_of(*own_files) == set(), "seen from a container"
+
+
+def test_each_subvolume_of_btrfs_counts_and_directories_of_it_do_not() -> None:
+    def lines(*each: tuple[str, str, str]) -> set[str]:
+        return file_system_mounts(
+            mount
+            for root, point, subvolume in each
+            for mount in parse_mountinfo(
+                f"1 0 0:41 {root} {point} rw - btrfs /dev/sdb rw,subvolid=256,subvol={subvolume}\n"
+            )
+        )
+
+    found = lines(
+        ("/@", "/", "/@"),
+        ("/@home", "/home", "/@home"),
+        ("/@/srv/data", "/export", "/@"),
+        ("/@home", "/mnt/home", "/@home"),
+        ("/@/var/lib/containerd/7", f"{RUNC}/5f1e/rootfs", "/@/var/lib/containerd/7"),
+    )
+    assert found == {"/", "/home"}
+
+
+POINTS = st.sampled_from(["/", "/srv", IN_POD, STAGED, f"{RUNC}/1/rootfs"])
+LINES = st.lists(st.tuples(st.sampled_from(["/", "/a"]), POINTS))
+
+
+@given(LINES, LINES)
+def test_mounts_of_pods_and_later_mounts_change_nothing(
+    first: list[tuple[str, str]], later: list[tuple[str, str]]
+) -> None:
+    before = mounts_of(*first)
+    assert len(before) <= 1
+    assert mounts_of(*first, *((root, IN_POD) for root, _ in later)) == before
+    if before:
+        assert mounts_of(*first, *later) == before
+
+
+KIB = 1024
+
+
+@pytest.mark.parametrize(
+    ("level", "layout", "members", "expected"),
+    [
+        ("raid0", "", ["sda", None], ("unknown", "RAID 0 with a member missing", 1)),
+        ("raid1", "", ["sda", None], ("mirrored", "RAID 1", 1)),
+        ("raid10", "513", ["sda", "sdb"], ("striped", "RAID 10", 2)),
+        ("raid10", "259", ["sda", "sdb", "sdc"], ("striped", "RAID 10", 3)),
+        ("linear", "", ["sda", "sdb"], ("linear", "md linear", 1)),
+        ("raid6", "2", ["sda", "sdb", "sdc", "sdd"], ("unknown", "RAID 6", 1)),
+    ],
+)
+def test_arrays(
+    level: str, layout: str, members: list[str | None], expected: tuple[str, str, int]
+) -> None:
+    files = {"md/level": level, "md/layout": layout, "md/raid_disks": str(len(members))}
+    links = {f"md/rd{slot}": each and f"dev-{each}" for slot, each in enumerate(members)}
+    layer = layer_of(("sda", "sdb"), files.get, links.get)
+    assert layer is not None
+    assert (layer.how, layer.title, layer.copies) == expected
+    assert layer.members == tuple(filter(None, members))
+
+
+def lvm(*below: Below, minimum: int = 512, optimal: int = 0, size: int = 100) -> Layer | None:
+    return dm_layer(Below("", size, optimal, "vg-data", "LVM-x"), minimum, below)
+
+
+RAID_CARD = 256 * KIB  # optimal_io_size of a volume of a RAID controller with four disks
+
+
+@pytest.mark.parametrize(
+    ("layer", "how", "members"),
+    [
+        (lvm(Below("sda", 1, RAID_CARD), Below("sdb", 1, RAID_CARD), optimal=RAID_CARD),
+         "linear", "sda sdb"),
+        (lvm(Below("sda", 1, 64), Below("sdb", 1, 96), optimal=192), "linear", "sda sdb"),
+        (lvm(Below("sda", 1, RAID_CARD), Below("sdb"), minimum=4 * KIB, optimal=8 * KIB),
+         "striped", "sda sdb"),
+        (lvm(Below("sda", 1, 8 * KIB), Below("sdb", 1, 8 * KIB), minimum=4 * KIB, optimal=8 * KIB),
+         "unknown", "sda sdb"),
+        (lvm(Below("sda"), Below("sdb"), Below("sdc"), minimum=4 * KIB, optimal=8 * KIB),
+         "unknown", "sda sdb sdc"),
+        (lvm(Below("dm-1", 9, 0, "vg-pool_tmeta"), Below("dm-2", 99, 0, "vg-pool_tdata")),
+         "linear", "dm-2"),
+        (lvm(Below("dm-1", 9, 0, "vg-fast_cpool", "LVM-y"), Below("dm-2", 9, 0, "vg-x", "LVM-z")),
+         "unknown", "dm-1 dm-2"),
+        (lvm(*(Below(f"dm-{n}", 50, 0, f"vg-r_rimage_{n}") for n in range(3))),
+         "unknown", "dm-0 dm-1 dm-2"),
+        (lvm(*(Below(f"dm-{n}", 50, 0, f"vg-r_rimage_{n}") for n in range(2))),
+         "striped", "dm-0 dm-1"),
+        (lvm(Below("dm-0", 50, 0, "vg-r_mimage_0"), Below("dm-1", 60, 0, "vg-r_mimage_1")),
+         "unknown", "dm-0 dm-1"),
+        (dm_layer(Below("", dm_uuid="mpath-3600"), 512, [Below("sda"), Below("sdb")]),
+         "linear", "sda sdb"),
+    ],
+)  # fmt: skip
+def test_logical_volumes(layer: Layer | None, how: str, members: str) -> None:
+    assert layer is not None
+    assert (layer.how, " ".join(layer.members)) == (how, members)
+
+
+def test_devices_that_are_made_of_no_other() -> None:
+    files = {"md/level": "raid0", "md/raid_disks": "2"}
+    assert layer_of((), files.get, lambda _: "dev-sda") is None
+    assert layer_of(("sda",), files.get, lambda _: None) is None
+    assert layer_of(("sda",), {"bcache/state": "1"}.get, lambda _: None) is None

@@ -1,4 +1,4 @@
-"""Parsing of /proc/<pid>/mountstats: texts of real clients, and any other text."""
+"""mountstats: texts of real clients, any other text, and how often they are read."""
 
 from pathlib import Path
 
@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.kernel.nfs.mountstats import MountReading, parse_mountstats
+from disksla.kernel.nfs.nfs_files import MANY_MOUNTS, MountstatsFile
 from disksla.kernel.procfs.diskstats import to_counters
+from support.nfs_client import Export, NfsClient
 
 TEXTS = Path(__file__).parent / "mountstats"
 
@@ -250,3 +252,47 @@ def test_any_counters_are_read_exactly(
 def test_any_text_is_read_without_an_error(text: str) -> None:
     found = parse_mountstats(HEAD + text, {"/data": "a"})
     assert set(found.readings) | set(found.problems) == {"a"}
+
+
+def test_the_file_is_opened_once_and_read_whole(tmp_path: Path) -> None:
+    exports = [Export(f"fs1:/export{n}", f"/data{n}", 50 + n) for n in range(100)]
+    client = NfsClient(*exports)
+    client.write(tmp_path)
+    file = MountstatsFile(tmp_path / "1" / "mountstats", tmp_path)
+    device_at = {f"/data{n}": f"fs1:/export{n}" for n in range(100)}
+    assert len(file.read(device_at, 0.0).readings) == 100
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    exports[99].does("READ", 7, 4096)
+    client.write(tmp_path)
+    assert file.read(device_at, 0.1).readings["fs1:/export99"].reads == 7
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    file.close()
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    file = MountstatsFile(tmp_path / "1" / "mountstats", tmp_path)
+    with pytest.raises(OSError, match="mountstats"):
+        file.read({}, 0.0)
+
+
+def test_a_long_text_is_read_once_a_second(tmp_path: Path) -> None:
+    """To parse it takes more than a millisecond: 20,000 mounts that are not monitored."""
+    NfsClient(Export()).write(tmp_path)
+    path = tmp_path / "1" / "mountstats"
+    path.write_text(path.read_text() + Export().block("/other") * 20000)
+    file = MountstatsFile(path, tmp_path)
+    file.read({"/data": "a"}, 10.0)
+    assert not file.is_due(1, 10.9)
+    assert file.is_due(1, 11.0)
+    file.close()
+
+
+def test_many_mounts_are_read_once_a_second(tmp_path: Path) -> None:
+    client = NfsClient(Export())
+    client.write(tmp_path)
+    file = MountstatsFile(tmp_path / "1" / "mountstats", tmp_path)
+    assert file.is_due(1, 10.0)
+    file.read({}, 10.0)
+    assert not file.is_due(MANY_MOUNTS + 1, 10.9)
+    assert file.is_due(MANY_MOUNTS + 1, 11.0)
+    file.close()

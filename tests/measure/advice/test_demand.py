@@ -70,40 +70,32 @@ def test_requests_that_arrive_have_the_size_of_those_that_complete_next() -> Non
 
 
 @given(RECORDS)
-def test_all_that_completes_has_arrived(rows: list[WindowRecord]) -> None:
-    demand = demand_of(served_of(rows))
-    assert sum(arrivals(demand)) == pytest.approx(
-        sum((row.reads or 0) + (row.writes or 0) for row in rows)
-    )
+def test_all_that_completes_has_arrived_before(rows: list[WindowRecord]) -> None:
+    served = served_of(rows)
+    demand = demand_of(served)
+    assert sum(arrivals(demand)) == pytest.approx(sum(each.requests for each in served))
     assert demand.seconds == pytest.approx(len(rows) * WINDOW_S)
     assert demand.work.read_bytes == pytest.approx(sum(row.read_bytes or 0 for row in rows))
-
-
-@given(RECORDS)
-def test_requests_arrive_before_they_complete(rows: list[WindowRecord]) -> None:
-    served = served_of(rows)
-    windows = demand_of(served).windows
     end_s = arrived = 0.0
-    for window in windows:
+    for window in demand.windows:
         end_s += window.seconds
         arrived += window.most.reads + window.most.writes
         completed = sum(each.requests for each in served if each.end_s <= end_s + 1e-9)
         assert arrived >= completed - 1e-6
 
 
-def test_gaps_are_left_out() -> None:
-    gap = WindowRecord(0.1, "vdb", gap="late")
-    assert served_of([gap, record(1, reads=1)])[0].requests == 1
-
-
-def test_empty_flushes_are_not_certain_data_writes() -> None:
-    [window] = served_of([record(0, writes=10, flushes=5, inflight=1)])
-    assert (window.least.writes, window.most.writes) == (5, 10)
-
-
-def test_merged_flushes_leave_half_of_the_writes_certain() -> None:
-    [window] = served_of([record(0, writes=11, flushes=2, inflight=3)])
-    assert (window.least.writes, window.most.writes) == (6, 11)
+@pytest.mark.parametrize(
+    ("writes", "flushes", "inflight", "fewest"),
+    [
+        (10, 5, 1, 5),
+        (11, 2, 3, 6),  # merged flushes leave half of the writes certain
+    ],
+)
+def test_empty_flushes_are_not_certain_data_writes(
+    writes: int, flushes: int, inflight: int, fewest: int
+) -> None:
+    [window] = served_of([record(0, writes=writes, flushes=flushes, inflight=inflight)])
+    assert (window.least.writes, window.most.writes) == (fewest, writes)
 
 
 def test_what_a_throttled_load_asked_for_is_bounded_by_the_rest_of_the_time() -> None:
@@ -146,7 +138,7 @@ def test_windows_of_a_kind_become_one() -> None:
 
 
 def test_a_recording_without_windows_asks_for_nothing() -> None:
-    demand = demand_of([])
+    demand = demand_of(served_of([WindowRecord(0.1, "vdb", gap="late")]))
     assert (demand.limited_share, demand.throttled_share, demand.work) == (0.0, 0.0, NOTHING)
 
 

@@ -1,5 +1,6 @@
 """What was chosen when a disk was bought, from the limits that its daemon published."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,25 +50,19 @@ def test_what_is_found_has_the_published_limits(disk: tuple[Terms, int, Provisio
     assert derive_limits(terms, size_bytes, found).rates == published
 
 
-def test_provisioned_iops_and_bandwidth() -> None:
-    terms, bought = CATALOG["aws.gp3"], Provision(4200.0, 250.0 * MIB)
-    published = derive_limits(terms, 100 * GIB, bought).rates
-    assert provision_by_limits(terms, 100 * GIB, published) == bought
-    plain = derive_limits(terms, 100 * GIB).rates
-    assert provision_by_limits(terms, 100 * GIB, plain) == Provision()
-
-
-def test_iops_beyond_those_of_the_size() -> None:
-    terms, bought = CATALOG["ctyun.xssd-0"], Provision(20000.0)
-    published = derive_limits(terms, 200 * GIB, bought).rates
-    assert published.read_iops == 24200
-    assert provision_by_limits(terms, 200 * GIB, published) == bought
-
-
-def test_option() -> None:
-    terms, bought = CATALOG["azure.premium-ssd"], Provision(options={"tier": "P40"})
-    published = derive_limits(terms, 100 * GIB, bought).rates
-    assert provision_by_limits(terms, 100 * GIB, published) == bought
+@pytest.mark.parametrize(
+    ("terms", "size_gib", "bought"),
+    [
+        ("aws.gp3", 100, Provision(4200.0, 250.0 * MIB)),
+        ("aws.gp3", 100, Provision()),
+        ("ctyun.xssd-0", 200, Provision(20000.0)),  # beyond those of the size
+        ("azure.premium-ssd", 100, Provision(options={"tier": "P40"})),
+    ],
+)
+def test_what_was_bought(terms: str, size_gib: int, bought: Provision) -> None:
+    row = CATALOG[terms]
+    published = derive_limits(row, size_gib * GIB, bought).rates
+    assert provision_by_limits(row, size_gib * GIB, published) == bought
 
 
 def test_limits_of_another_size_or_type_are_not_explained() -> None:

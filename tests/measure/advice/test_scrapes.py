@@ -54,34 +54,27 @@ def share(limits: Limits, *disks: Sequence[Scrape]) -> tuple[float, float]:
     return throttled_share(demand_of(*disks), limits, TOLERANCE)
 
 
-def test_a_peak_below_the_limit_is_never_throttled() -> None:
-    assert share(iops(500), [scrape(0, 0), scrape(60, 6000, 400)]) == (0, 0)
-
-
-def test_a_peak_above_the_limit_may_have_been_throttled() -> None:
-    """6000 reads, 1000 of them per second at most: 6 s of the limit's 20 s."""
-    least, most = share(iops(300), [scrape(0, 0), scrape(60, 6000, 1000)])
-    assert least == 0
-    assert most == pytest.approx(20 / 60)
-
-
-def test_a_mean_above_the_limit_was_throttled() -> None:
-    """Twice the limit: at the least, a nineteenth of the time has 20 times it, the rest 1."""
-    least, most = share(iops(50), [scrape(0, 0), scrape(60, 6000, 1000)])
-    assert least == pytest.approx((2 - 1) / 20.2, abs=0.001)
-    assert most == pytest.approx(1.0)
+@pytest.mark.parametrize(
+    ("limit", "reads", "peak", "least", "most"),
+    [
+        (500, 6000, 400, 0, 0),  # a peak below the limit is never throttled
+        (300, 6000, 1000, 0, 20 / 60),  # 6000 reads, 1000 a second at most: 6 s of the limit's 20
+        # Twice the limit: at the least, a nineteenth of the time has 20 times it, the rest 1.
+        (50, 6000, 1000, (2 - 1) / 20.2, 1.0),
+        (300, 3000, None, 0, 10 / 60),  # without peaks, all may have arrived at once
+    ],
+)
+def test_a_load_between_two_scrapes(
+    limit: float, reads: float, peak: float | None, least: float, most: float
+) -> None:
+    found = share(iops(limit), [scrape(0, 0), scrape(60, reads, peak)])
+    assert found == pytest.approx((least, most), abs=0.001)
 
 
 @pytest.mark.parametrize("seconds", [PEAK_S, PEAK_S + 1])
 def test_peaks_are_those_of_a_minute(seconds: float) -> None:
     _, most = share(iops(500), [scrape(0, 0), scrape(seconds, 6000, 400)])
     assert (most > 0) is (seconds > PEAK_S)
-
-
-def test_without_peaks_all_may_have_arrived_at_once() -> None:
-    least, most = share(iops(300), [scrape(0, 0), scrape(60, 3000)])
-    assert least == 0
-    assert most == pytest.approx(10 / 60)
 
 
 def test_throttled_time_may_need_any_limit() -> None:
@@ -99,15 +92,14 @@ def test_all_of_the_time_may_have_been_limited() -> None:
     assert (window.seconds, window.is_limited) == (60, True)
 
 
-def test_time_in_which_a_counter_was_reset_is_left_out() -> None:
-    demand = demand_of([scrape(0, 100), scrape(60, 10), scrape(120, 20)])
-    assert demand.seconds == pytest.approx(60)
-
-
-def test_time_before_the_first_counters_is_left_out() -> None:
+def test_time_of_a_reset_and_before_the_first_counters_is_left_out() -> None:
     """A daemon that has just started knows verdicts, but no requests."""
     started = Scrape(0, {(CounterName.VERDICT_SECONDS, "idle"): 0.0}, {}, {})
-    assert demand_of([started, scrape(60, 10**9), scrape(120, 10**9)]).seconds == 60
+    for scrapes in (
+        [scrape(0, 100), scrape(60, 10), scrape(120, 20)],
+        [started, scrape(60, 10**9), scrape(120, 10**9)],
+    ):
+        assert demand_of(scrapes).seconds == pytest.approx(60)
 
 
 @pytest.mark.parametrize(
@@ -125,34 +117,20 @@ def test_data_writes(fields: dict[str, float], fewest: float, most: float) -> No
     assert demand.work.writes == pytest.approx(most)
 
 
-@given(st.lists(st.integers(0, 60), min_size=WINDOWS, max_size=WINDOWS), st.integers(50, 700))
-def test_bounds_contain_those_of_the_windows(reads: list[int], rate: int) -> None:
-    """The same load, seen in windows of 100 ms and between two scrapes."""
-    windows = []
-    for each in reads:
-        work = Work(each, 0, each * 4096, 0)
-        windows.append(DemandWindow(WINDOW_S, work, work, 0.0, False, each, each))
-    peak = max(reads) / WINDOW_S
-    seen = throttled_share(Demand(tuple(windows)), iops(rate), TOLERANCE)
-    least, most = share(iops(rate), [scrape(0, 0), scrape(WINDOWS * WINDOW_S, sum(reads), peak)])
-    assert least <= seen.least + 1e-9
-    assert seen.most <= most + 1e-9
-
-
 @given(
-    st.lists(
-        st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=WINDOWS, max_size=WINDOWS
+    st.integers(1, 2).flatmap(
+        lambda disks: st.lists(
+            st.tuples(*[st.integers(0, 60)] * disks), min_size=WINDOWS, max_size=WINDOWS
+        )
     ),
     st.integers(50, 1400),
 )
-def test_bounds_of_two_disks_contain_those_of_the_windows(
-    reads: list[tuple[int, int]], rate: int
-) -> None:
-    """The load of two disks that share a limit."""
+def test_bounds_contain_those_of_the_windows(reads: list[tuple[int, ...]], rate: int) -> None:
+    """The same load of one or two disks, seen in windows of 100 ms and between two scrapes."""
     windows = []
-    for both in reads:
-        work = Work(sum(both), 0, sum(both) * 4096, 0)
-        windows.append(DemandWindow(WINDOW_S, work, work, 0.0, False, sum(both), sum(both)))
+    for each in map(sum, reads):
+        work = Work(each, 0, each * 4096, 0)
+        windows.append(DemandWindow(WINDOW_S, work, work, 0.0, False, each, each))
     seen = throttled_share(Demand(tuple(windows)), iops(rate), TOLERANCE)
     scrapes = [
         (scrape(0, 0), scrape(WINDOWS * WINDOW_S, sum(disk), max(disk) / WINDOW_S))

@@ -6,12 +6,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.base.errors import DiskslaError
+from disksla.base.schema.yaml_file import parse_record
 from disksla.base.units import GIB, KIB, MIB
 from disksla.measure.advice.advice import GroupOnMachine, machine_outcomes
 from disksla.measure.advice.demand import Demand, DemandWindow
-from disksla.measure.advice.search import Answer, Needs, least_of, outcome_of, outcomes_of_type
+from disksla.measure.advice.search import (
+    Answer,
+    Candidate,
+    Needs,
+    Price,
+    PriceList,
+    least_of,
+    outcome_of,
+    outcomes_of_type,
+)
 from disksla.measure.advice.simulation import ShareRange
-from disksla.promise.catalogue import MachineChoice, Provision, Rates, build_limits, shared_limits
+from disksla.promise.catalogue import (
+    NO_LIMITS,
+    MachineChoice,
+    Provision,
+    Rates,
+    build_limits,
+    shared_limits,
+)
 from disksla.promise.catalogue.catalog import load_catalog
 from disksla.promise.catalogue.cost_model import Work
 from disksla.promise.catalogue.derive import beyond_bounds, beyond_sizes
@@ -73,10 +91,6 @@ def test_disks_of_a_type_that_matter(
     ] == expected
 
 
-def test_least_of_nothing_is_nothing() -> None:
-    assert least_of([], "maybe") is None
-
-
 @pytest.mark.parametrize("row", TYPES, ids=lambda row: row.id)
 @scaled(20)
 @given(
@@ -100,6 +114,7 @@ def test_no_lower_step_is_enough(iops: int) -> None:
     needed = needs(iops)
     outcome = outcomes_of_type(CATALOG["aws.gp3"], 1000 * GIB, needed)[-1]
     assert outcome.answer == "enough"
+    assert least_of([], "maybe") is None
     lower = build_limits(
         Rates(outcome.performance_iops - 100, outcome.performance_iops - 100), "sum"
     )
@@ -108,10 +123,8 @@ def test_no_lower_step_is_enough(iops: int) -> None:
 
 
 def test_answers_follow_from_the_range() -> None:
-    needed = needs(1)
-    assert needed.answer(ShareRange(0, TOLERATED)) == "enough"
-    assert needed.answer(ShareRange(TOLERATED, 0.5)) == "maybe"
-    assert needed.answer(ShareRange(0.1, 0.5)) == "not enough"
+    ranges = (ShareRange(0, TOLERATED), ShareRange(TOLERATED, 0.5), ShareRange(0.1, 0.5))
+    assert [needs(1).answer(each) for each in ranges] == ["enough", "maybe", "not enough"]
 
 
 def machines(name: str, needed: Needs, *, has_family: bool = True) -> list[tuple[str, str]]:
@@ -137,9 +150,41 @@ def test_machines_of_the_family(name: str, iops: int, expected: list[tuple[str, 
 
 
 def test_a_family_that_is_never_enough_shows_its_best() -> None:
-    assert machines("m5.large", needs(10**6))[-1][1] == "not enough"
-    assert len(machines("m5.large", needs(10**6))) == 2
-
-
-def test_a_machine_whose_limits_are_written_out_has_no_family() -> None:
+    assert [answer for _, answer in machines("m5.large", needs(10**6))] == ["not enough"] * 2
+    # A machine whose limits are written out has no family.
     assert len(machines("m5.large", needs(10**6), has_family=False)) == 1
+
+
+GP3 = Price(gib=0.08, iops=0.005, iops_included=3000, mib_per_s=0.04, mib_per_s_included=125)
+
+
+@pytest.mark.parametrize(
+    ("provision", "price"),
+    [
+        (Provision(), 8),
+        (Provision(3000, 125 * MIB), 8),
+        (Provision(4000), 13),
+        (Provision(4000, 225 * MIB), 17),
+        (Provision(options={"tier": "P30"}), None),
+    ],
+)
+def test_what_is_above_the_included_values_is_paid(
+    provision: Provision, price: float | None
+) -> None:
+    assert GP3.of(100 * GIB, provision) == (price and pytest.approx(price))
+
+
+def test_a_price_that_the_list_does_not_have_is_not_known() -> None:
+    assert Price(gib=0.1).of(100 * GIB, Provision(500)) is None
+    candidate = Candidate("aws.gp2", GIB, Provision(), NO_LIMITS)
+    assert PriceList("USD", {"aws.gp3": GP3}).price_of(candidate) is None
+    assert PriceList("USD", {"aws.gp2": Price(gib=0.1)}).price_of(candidate) == 0.1
+
+
+def test_every_problem_of_the_file_is_named() -> None:
+    content = b"prices: {aws.gp3: {gib: free, disk: 3}}"
+    with pytest.raises(DiskslaError) as raised:
+        parse_record(content, "prices.yml", PriceList, {})
+    problems = str(raised.value).splitlines()
+    assert len(problems) == 3
+    assert all(line.startswith("prices.yml:1: ") for line in problems)

@@ -91,40 +91,22 @@ def limits_of(draw: st.DrawFn, times: float = 1.0) -> Limits:
 
 def scaled(limits: Limits, times: float) -> Limits:
     """Return limits that are so many times as high."""
-    r = limits.rates
-    rates = Rates(
-        *(
-            None if rate is None else rate * times
-            for rate in (
-                r.read_iops,
-                r.write_iops,
-                r.read_bytes_per_second,
-                r.write_bytes_per_second,
-            )
-        )
-    )
+    rates = Rates(*(rate and rate * times for rate in msgspec.structs.astuple(limits.rates)))
     assert limits.budget is not None
     return build_limits(rates, limits.budget)
 
 
-@given(DEMANDS, limits_of())
-def test_least_is_never_above_most(demand: Demand, limits: Limits) -> None:
-    least, most = throttled_share(demand, limits, TOLERANCE)
-    assert 0 <= least <= most + 1e-9
-    assert most <= 1 + 1e-9
-
-
 @given(DEMANDS, limits_of(), st.floats(1, 20))
-def test_higher_limits_never_throttle_more(demand: Demand, limits: Limits, times: float) -> None:
+def test_least_is_never_above_most_and_higher_limits_never_throttle_more(
+    demand: Demand, limits: Limits, times: float
+) -> None:
     plain, higher = (
         throttled_share(demand, scaled(limits, each), TOLERANCE) for each in (1.0, times)
     )
+    for each in (plain, higher, throttled_share(demand, limits, TOLERANCE)):
+        assert 0 <= each.least <= each.most + 1e-9 <= 1 + 2e-9
     assert higher.least <= plain.least + 1e-9
     assert higher.most <= plain.most + 1e-9
-
-
-@given(DEMANDS, limits_of())
-def test_limits_above_all_demand_never_throttle(demand: Demand, limits: Limits) -> None:
     known = Demand(tuple(each._replace(most_requests=each.requests) for each in demand.windows))
     assert throttled_share(known, scaled(limits, 1e5), TOLERANCE) == (0.0, 0.0)
 
@@ -140,11 +122,8 @@ def test_credits_never_throttle_more(demand: Demand, rate: int, drain: Any, fill
 
 
 @given(DEMANDS)
-def test_without_limits_nothing_throttles(demand: Demand) -> None:
+def test_without_limits_or_windows_nothing_throttles(demand: Demand) -> None:
     assert throttled_share(demand, Limits(), TOLERANCE) == (0.0, 0.0)
-
-
-def test_nothing_recorded_is_not_throttled() -> None:
     assert share(iops(1)) == (0.0, 0.0)
 
 
@@ -174,22 +153,22 @@ def test_tokens_of_a_window_are_saved_at_one_end_only() -> None:
     assert BUCKET_S == WINDOW_S
 
 
-def test_limits_that_throttled_throttle_as_long_again() -> None:
-    least, most = share(iops(300), limited(3000, 10.0), window(0, 10.0))
-    assert least == pytest.approx(0.5, abs=0.05)
-    assert most == pytest.approx(0.5, abs=0.05)
-
-
-def test_what_a_throttled_load_would_ask_for_is_between_nothing_more_and_its_depth() -> None:
-    rows = (limited(300, 1.0, 900), window(0, 1.0))
-    assert share(iops(400), *rows) == (0.0, 0.5)
-    assert share(iops(950), *rows) == (0.0, 0.0)
-
-
-def test_lower_limits_make_a_throttled_load_wait_longer() -> None:
-    least, most = share(iops(100), limited(300, 1.0), window(0, 1.0))
-    assert least == pytest.approx(0.5, abs=0.01)
-    assert most > 0.7
+@pytest.mark.parametrize(
+    ("rate", "rows", "expected"),
+    [
+        # Limits that throttled throttle as long again.
+        (300, (limited(3000, 10.0), window(0, 10.0)), pytest.approx((0.5, 0.5), abs=0.05)),
+        # What a throttled load would ask for is between nothing more and its depth.
+        (400, (limited(300, 1.0, 900), window(0, 1.0)), (0.0, 0.5)),
+        (950, (limited(300, 1.0, 900), window(0, 1.0)), (0.0, 0.0)),
+        # Lower limits make it wait longer.
+        (100, (limited(300, 1.0), window(0, 1.0)), pytest.approx((0.5, 1.0), abs=0.01)),
+    ],
+)
+def test_a_load_that_was_throttled(
+    rate: float, rows: tuple[DemandWindow, ...], expected: object
+) -> None:
+    assert share(iops(rate), *rows) == expected
 
 
 def test_full_credits_and_no_credits_are_the_two_ends() -> None:

@@ -4,7 +4,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
@@ -85,14 +85,13 @@ def test_row_adds_reads_and_writes() -> None:
     assert row_of(cell, FioResult("fio-3.33", NO_REQUESTS, NO_REQUESTS)).mean_latency_s is None
 
 
+LARGE = SweepRow(SweepCell(1, 2**40 - 1, 1.0, 1.0), None, 1.0, 1.0)
+
+
 @given(st.lists(rows, min_size=1, max_size=20).map(tuple))
+@example((LARGE,))
 def test_csv_round_trip(table: tuple[SweepRow, ...]) -> None:
     assert read_csv(csv_of(table)) == table
-
-
-def test_csv_keeps_all_digits_of_sizes() -> None:
-    row = SweepRow(SweepCell(1, 2**40 - 1, 1.0, 1.0), None, 1.0, float(2**40 - 1))
-    assert read_csv(csv_of((row,)))[0].cell == row.cell
 
 
 @given(st.text() | st.text(alphabet='0123456789.,-"\n').map((",".join(COLUMNS) + "\n").__add__))
@@ -150,44 +149,39 @@ def test_evidence_is_of_the_smallest_requests() -> None:
     assert (found.deep.iops, found.deep.queue_depth) == (150, 16)
 
 
-def test_latency_rounded_to_0_is_computed_from_iops() -> None:
+def test_evidence_of_a_rounded_latency_and_of_no_random_reads() -> None:
     found = evidence_of((SweepRow(SweepCell(1, 4096, 1, 1), 0.0, 5000.0, 1.0),))
     assert found.random is not None
     assert found.random.mean_s == 1 / 5000
-
-
-def test_no_evidence_without_random_reads() -> None:
     assert evidence_of((row(16, 4096, 1, 1, 100), row(1, 4096, 0, 1, 100))) == Evidence()
 
 
-def warnings(terms: str, size_bytes: int, seconds: float) -> list[str]:
-    return list(cost_warnings(derive_limits(CATALOG[terms], size_bytes), seconds))
-
-
-def test_disk_without_limits_has_no_warning() -> None:
-    assert list(cost_warnings(NO_LIMITS, 60)) == []
-
-
-def test_warning_names_the_limit_and_the_duration() -> None:
-    [sentence] = warnings("vk.ceph-ssd", 500 * GIB, 880)
-    assert sentence == (
-        "The sweep uses the whole limit of the disk (15000 IOPS, 400 MiB/s) for 14.7 min; other"
-        " programs that use the disk will slow down."
-    )
+USES_IT_ALL = (
+    "The sweep uses the whole limit of the disk (15000 IOPS, 400 MiB/s) for 14.7 min; other"
+    " programs that use the disk will slow down."
+)
+RUN_OUT = (
+    "The burst credits are used up after 31.3 min at most: cells before that show the burst rate,"
+    " cells after it the baseline. A full refill takes 12 h."
+)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "expected"),
+    ("terms", "size_gib", "seconds", "expected"),
     [
-        (880, "The sweep uses up to 47% of the burst credits; a full refill takes 12 h."),
+        ("vk.ceph-ssd", 500, 880, USES_IT_ALL),
         (
-            3600,
-            (
-                "The burst credits are used up after 31.3 min at most: cells before that show the"
-                " burst rate, cells after it the baseline. A full refill takes 12 h."
-            ),
+            "yandex.network-hdd",
+            600,
+            880,
+            "The sweep uses up to 47% of the burst credits; a full refill takes 12 h.",
         ),
+        ("yandex.network-hdd", 600, 3600, RUN_OUT),
     ],
 )
-def test_warning_names_the_burst_credits(seconds: float, expected: str) -> None:
-    assert warnings("yandex.network-hdd", 600 * GIB, seconds)[-1] == expected
+def test_warnings_name_the_limit_and_the_burst_credits(
+    terms: str, size_gib: int, seconds: float, expected: str
+) -> None:
+    limits = derive_limits(CATALOG[terms], size_gib * GIB)
+    assert [*cost_warnings(limits, seconds)][-1] == expected
+    assert list(cost_warnings(NO_LIMITS, seconds)) == []

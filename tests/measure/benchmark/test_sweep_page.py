@@ -33,18 +33,13 @@ def test_page(golden: Callable[[Path, str], None]) -> None:
         golden(GOLDEN / name, text)
 
 
-def test_missing_value_is_a_dash() -> None:
-    unanswered = replace(ROWS[0], mean_latency_s=None)
-    rows = (unanswered, *ROWS[2:])
+def test_what_was_not_measured() -> None:
+    rows = (replace(ROWS[0], mean_latency_s=None), *ROWS[2:])
     assert sweep_html(HEADER, rows, "").count('class="none"') == 1 + 3
     assert "100% seq, 100% read               -" in text_of(sweep_page(HEADER, rows, ""))
-
-
-def test_sweep_without_results_is_noted() -> None:
     page = sweep_html(replace(HEADER, directory=None, file_bytes=None), (), "")
     assert "No cell was measured yet." in page
     assert "the device itself, read only" in page
-    HtmlPage(page)
 
 
 numbers = st.floats(0, 1e12)

@@ -54,21 +54,13 @@ def test_shares_of_reads_and_random_requests() -> None:
     assert "norandommap" not in options(job_with(pattern="read"))
 
 
-def test_region() -> None:
-    assert {"offset", "size"}.isdisjoint(options(JOB))
-    found = options(job_with(offset_bytes=4096, span_bytes=2**30, workers=4))
-    assert (found["offset"], found["size"]) == ("4096", str(2**30))
+def test_region_which_sequential_workers_divide() -> None:
+    assert {"offset", "size", "ramp_time"}.isdisjoint(options(JOB))
+    found = options(job_with(offset_bytes=4096, span_bytes=2**30, workers=4, ramp_s=1.5))
+    assert (found["offset"], found["size"], found["ramp_time"]) == ("4096", str(2**30), "1500ms")
     assert "offset_increment" not in found
-
-
-def test_sequential_workers_divide_the_region() -> None:
     found = options(job_with(pattern="read", span_bytes=100 * 4096, workers=3))
     assert (found["size"], found["offset_increment"]) == (str(33 * 4096), str(33 * 4096))
-
-
-def test_ramp_time() -> None:
-    assert options(job_with(ramp_s=1.5))["ramp_time"] == "1500ms"
-    assert "ramp_time" not in options(JOB)
 
 
 @given(
@@ -99,8 +91,8 @@ def test_rate_of_mixed_pattern_counts_both_directions() -> None:
 
 
 def test_colons_in_the_target_are_escaped() -> None:
-    found = options(job_with(target="/dev/disk/by-path/pci-0000:00:1f.2"))
-    assert found["filename"] == r"/dev/disk/by-path/pci-0000\:00\:1f.2"
+    path = "/dev/disk/by-path/pci-0000:00:1f.2"
+    assert options(job_with(target=path))["filename"] == path.replace(":", r"\:")
 
 
 @pytest.mark.parametrize(
@@ -122,6 +114,7 @@ def test_colons_in_the_target_are_escaped() -> None:
         ("runtime_s", math.inf, "runtime"),
         ("ramp_s", -1.0, "ramp"),
         ("random_share", 1.1, "share of random requests"),
+        ("read_share", -1.0, "share of reads: found -1"),
         ("rate_iops", 0.5, "invalid rate for fio: found 0.5 IOPS"),
         ("rate_iops", -20.0, "invalid rate"),
         ("rate_iops", math.nan, "invalid rate"),
@@ -130,9 +123,4 @@ def test_colons_in_the_target_are_escaped() -> None:
 )
 def test_job_that_fio_would_misread_is_refused(field: str, value: object, message: str) -> None:
     with pytest.raises(DiskslaError, match=message):
-        fio_arguments(job_with(**{field: value}))
-
-
-def test_negative_share_of_reads_is_refused() -> None:
-    with pytest.raises(DiskslaError, match="share of reads: found -1"):
-        fio_arguments(job_with(pattern="rw", read_share=-1.0))
+        fio_arguments(job_with(**{"pattern": "randrw", field: value}))

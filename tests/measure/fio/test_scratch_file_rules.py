@@ -26,39 +26,34 @@ GIB = 1024**3
 EXT4 = Mount(8, 1, "/", "/srv", "/dev/sda1", "ext4")
 
 
-def reason(mount: Mount) -> str | None:
-    try:
-        check_mount(mount)
-    except ScratchFileError as error:
-        assert mount.mount_point in str(error)  # noqa: PT017 -- either is right
-        return error.reason
-    return None
-
-
-@pytest.mark.parametrize("kind", ["ext2", "ext3", "ext4", "xfs", "f2fs", "vfat"])
-def test_check_mount_accepts_file_systems_on_a_device(kind: str) -> None:
-    assert reason(EXT4._replace(file_system=kind)) is None
-
-
-def test_check_mount_accepts_btrfs() -> None:
-    assert reason(Mount(0, 41, "/@", "/", "/dev/sdb", "btrfs")) is None
+FUSE = ("fuse", "fuse.sshfs", "fuse.rclone", "fuseblk")
+NO_DISKS = ("tmpfs", "ramfs", "overlay", "proc", "zfs", "anything", "")
 
 
 @pytest.mark.parametrize(
-    "kind", [*sorted(NETWORK_FILE_SYSTEMS), "fuse", "fuse.sshfs", "fuse.rclone", "fuseblk"]
+    ("mount", "expected"),
+    [
+        *((EXT4._replace(file_system=kind), None) for kind in ("ext2", "xfs", "f2fs", "vfat")),
+        (Mount(0, 41, "/@", "/", "/dev/sdb", "btrfs"), None),
+        *(
+            (
+                Mount(major, 50, "/", "/far", "server:/x", kind),
+                "a network, shared or FUSE file system",
+            )
+            for kind in (*sorted(NETWORK_FILE_SYSTEMS), *FUSE)
+            for major in (0, 8)
+        ),
+        *((Mount(0, 50, "/", "/near", kind, kind), "not on a disk") for kind in NO_DISKS),
+        (EXT4._replace(read_only=True), "mounted read-only"),
+    ],
 )
-@pytest.mark.parametrize("major", [0, 8])
-def test_check_mount_refuses_network_file_systems(kind: str, major: int) -> None:
-    assert reason(Mount(major, 50, "/", "/far", "server:/x", kind)) == "network"
-
-
-@pytest.mark.parametrize("kind", ["tmpfs", "ramfs", "overlay", "proc", "zfs", "anything", ""])
-def test_check_mount_refuses_what_is_not_on_a_disk(kind: str) -> None:
-    assert reason(Mount(0, 50, "/", "/near", kind, kind)) == "not_a_disk"
-
-
-def test_check_mount_refuses_read_only_mounts() -> None:
-    assert reason(EXT4._replace(read_only=True)) == "read_only"
+def test_mounts_of_local_disks_are_accepted(mount: Mount, expected: str | None) -> None:
+    if expected is None:
+        check_mount(mount)
+        return
+    with pytest.raises(ScratchFileError, match=f"^{mount.mount_point} is {expected}") as caught:
+        check_mount(mount)
+    assert caught.value.reason == ("read_only" if mount.read_only else "no_scratch_file")
 
 
 @given(st.integers(1, 2**63), st.integers(0, 2**63), st.floats(0, 1))
@@ -86,47 +81,36 @@ DM = Disk("dm-0", 253, 0, 50 * GIB, slaves=("sda",))
 DISKS = (SDA, SDA1, SDB, DM)
 
 
-def points(disk: Disk, *mounts: Mount) -> list[str]:
-    return [mount.mount_point for mount in mounts_for_files(disk, DISKS, mounts)]
+BTRFS = Mount(0, 41, "/@", "/data", "/dev/sdb", "btrfs")
+WHOLE = EXT4._replace(minor=0, mount_point="/whole")
+OTHER = EXT4._replace(minor=16, mount_point="/other")
+ABOVE = Mount(253, 0, "/", "/stacked", "/dev/mapper/x", "ext4")
+BOUND = EXT4._replace(root="/var", mount_point="/bound")
+HIDING = EXT4._replace(major=0, minor=60, source="tmpfs", file_system="tmpfs")
 
 
-def test_mounts_of_the_disk_and_its_partitions() -> None:
-    whole = EXT4._replace(minor=0, mount_point="/whole")
-    other = EXT4._replace(minor=16, mount_point="/other")
-    assert points(SDA, EXT4, whole, other) == ["/srv", "/whole"]
-    assert points(SDB, EXT4, whole, other) == ["/other"]
+@pytest.mark.parametrize(
+    ("disk", "mounts", "points"),
+    [
+        (SDA, [EXT4, WHOLE, OTHER], ["/srv", "/whole"]),
+        (SDB, [EXT4, WHOLE, OTHER], ["/other"]),
+        (SDA, [ABOVE], []),  # of what is stacked on it
+        (DM, [ABOVE], ["/stacked"]),
+        (SDB, [BTRFS], ["/data"]),  # by its source
+        (SDA, [BTRFS], []),
+        (SDA, [EXT4._replace(read_only=True)], []),
+        (SDA, [EXT4._replace(mount_point="/boot/efi", file_system="vfat")], []),
+        (SDA, [BOUND, EXT4], ["/srv", "/bound"]),  # bind mounts come last
+        (SDA, [EXT4, HIDING], []),
+    ],
+)
+def test_mounts_for_files_of_a_disk(disk: Disk, mounts: list[Mount], points: list[str]) -> None:
+    assert [mount.mount_point for mount in mounts_for_files(disk, DISKS, mounts)] == points
 
 
 def test_mounts_by_a_further_path_are_of_the_disk() -> None:
     disks = (SDA, msgspec.structs.replace(SDB, path_of="sda"))
-    found = mounts_for_files(SDA, disks, [EXT4._replace(minor=16, mount_point="/other")])
-    assert [mount.mount_point for mount in found] == ["/other"]
-
-
-def test_mounts_of_stacked_devices_are_left_out() -> None:
-    above = Mount(253, 0, "/", "/stacked", "/dev/mapper/x", "ext4")
-    assert points(SDA, above) == []
-    assert points(DM, above) == ["/stacked"]
-
-
-def test_btrfs_is_matched_by_its_source() -> None:
-    assert points(SDB, Mount(0, 41, "/@", "/data", "/dev/sdb", "btrfs")) == ["/data"]
-    assert points(SDA, Mount(0, 41, "/@", "/data", "/dev/sdb", "btrfs")) == []
-
-
-def test_unsuitable_and_boot_mounts_are_left_out() -> None:
-    assert points(SDA, EXT4._replace(read_only=True)) == []
-    assert points(SDA, EXT4._replace(mount_point="/boot/efi", file_system="vfat")) == []
-
-
-def test_bind_mounts_come_last_and_hidden_ones_never() -> None:
-    bind_mount = EXT4._replace(root="/var", mount_point="/bound")
-    assert points(SDA, bind_mount, EXT4) == ["/srv", "/bound"]
-    assert points(SDA, EXT4, tmpfs_over(EXT4)) == []
-
-
-def tmpfs_over(mount: Mount) -> Mount:
-    return mount._replace(major=0, minor=60, source="tmpfs", file_system="tmpfs")
+    assert [mount.mount_point for mount in mounts_for_files(SDA, disks, [OTHER])] == ["/other"]
 
 
 def test_file_system_is_that_of_the_nearest_mount_point(tmp_path: Path) -> None:
@@ -137,19 +121,17 @@ def test_file_system_is_that_of_the_nearest_mount_point(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "mount_points", "message"),
     [
-        ("nothing", "nothing: No such file or directory"),
-        ("file", "file is not a directory"),
-        (".", "is not on vda: .* expected a directory below /elsewhere"),
+        ("nothing", (), "nothing: No such file or directory"),
+        ("file", (), "file is not a directory"),
+        (".", ("/elsewhere",), "is not on vda: .* expected a directory below /elsewhere"),
+        (".", (), "no file system of vda is mounted"),
     ],
 )
-def test_path_outside_the_disk_is_refused(tmp_path: Path, name: str, message: str) -> None:
+def test_path_outside_the_disk_is_refused(
+    tmp_path: Path, name: str, mount_points: tuple[str, ...], message: str
+) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DiskslaError, match=message):
-        file_system_of(tmp_path / name, a_disk(mount_points=("/elsewhere",)))
-
-
-def test_disk_without_mounts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DiskslaError, match="no file system of vda is mounted"):
-        file_system_of(tmp_path, a_disk())
+        file_system_of(tmp_path / name, a_disk(mount_points=mount_points))

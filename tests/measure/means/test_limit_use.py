@@ -33,33 +33,28 @@ def at(found: LimitUse) -> list[tuple[float, float, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("iops", "expected_s"),
+    ("iops", "inflight", "expected_s"),
     [
-        ((1000, 1000), 30),
-        ((1000, 1000, 500, 1000), 30),
-        ((1000, 500, 1000), 0),
-        ((988, 1025), 30),
-        ((987, 987), 0),
-        ((1026, 1026), 0),
-        ((900, 990, 1020, 990, 0), 45),
+        ((1000, 1000), 8.0, 30),
+        ((1000, 1000, 500, 1000), 8.0, 30),
+        ((1000, 500, 1000), 8.0, 0),
+        ((988, 1025), 8.0, 30),
+        ((987, 987), 8.0, 0),
+        ((1026, 1026), 8.0, 0),
+        ((900, 990, 1020, 990, 0), 8.0, 45),
+        ((1000, 1000), 0.5, 30),
+        ((1000, 1000), 0.49, 0),
     ],
 )
-def test_two_intervals_at_the_limit(iops: Sequence[float], expected_s: float) -> None:
-    assert use_of_limits(means(*iops), LIMITS).at_limit_s == expected_s
-
-
-@pytest.mark.parametrize(("inflight", "seconds"), [(0.5, 30), (0.49, 0)])
-def test_requests_have_to_be_in_flight(inflight: float, seconds: float) -> None:
-    found = use_of_limits(means(1000, 1000, inflight=inflight), LIMITS)
-    assert found.at_limit_s == seconds
+def test_two_intervals_at_the_limit_with_requests_in_flight(
+    iops: Sequence[float], inflight: float, expected_s: float
+) -> None:
+    assert use_of_limits(means(*iops, inflight=inflight), LIMITS).at_limit_s == expected_s
 
 
 def test_intervals_with_a_gap_between_them_do_not_follow_each_other() -> None:
     apart = [mean(15, 1000), mean(45, 1000), mean(60, 1000), mean(90, 1000)]
     assert at(use_of_limits(apart, LIMITS)) == [(30, 60, "base", "iops")]
-
-
-def test_limit_of_bandwidth_is_named() -> None:
     large = [mean(15 * n, 100, request_bytes=10**6) for n in (1, 2)]
     assert at(use_of_limits(large, LIMITS)) == [(0, 30, "base", "bandwidth")]
 
@@ -98,11 +93,8 @@ def test_latency_by_the_law_of_little() -> None:
     found = use_of_limits([*means(1000, 1000), mean(45, 400, inflight=1.0)], LIMITS)
     assert found.latency_at_limit.request_s == pytest.approx(0.008)
     assert found.latency_otherwise.request_s == pytest.approx(0.0025)
-
-
-def test_disk_without_limits() -> None:
-    found = use_of_limits(means(50, 0), NO_LIMITS)
-    assert (found.largest_load, found.at_limit, found.largest_iops) == (None, (), 50)
+    unknown = use_of_limits(means(50, 0), NO_LIMITS)
+    assert (unknown.largest_load, unknown.at_limit, unknown.largest_iops) == (None, (), 50)
 
 
 def test_levels_of_a_burst() -> None:

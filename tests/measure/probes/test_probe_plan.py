@@ -58,17 +58,13 @@ entries = st.builds(
 )
 
 
-def test_job_has_one_request_in_flight() -> None:
-    job = plan_probe(READS, "vda", NO_LIMITS).job("/dev/vda")
+def test_job_has_one_request_in_flight_and_a_grace_time() -> None:
+    plan = plan_probe(READS, "vda", NO_LIMITS)
+    job = plan.job("/dev/vda")
     assert (job.pattern, job.request_bytes) == ("randread", 4096)
     assert (job.queue_depth, job.workers) == (1, 1)
     assert (job.target, job.rate_iops, job.runtime_s) == ("/dev/vda", 20.0, 5.0)
-    assert not job.writes
     assert plan_probe(WRITES, "vda", NO_LIMITS).job("/srv/f").pattern == "randwrite"
-
-
-def test_run_is_stopped_after_its_grace_time() -> None:
-    plan = plan_probe(READS, "vda", NO_LIMITS)
     assert plan.limit_s == 5.0 + GRACE_S
     assert plan.most_bytes == 101 * PROBE_REQUEST_BYTES
 
@@ -102,14 +98,6 @@ def test_reads_and_writes_have_their_own_limits() -> None:
     assert plan_probe(WRITES, "vda", reads_only).limit_share is None
 
 
-@given(entries, terms.map(custom_limits))
-def test_scratch_file_is_written_at_the_same_share(entry: ProbeEntry, limits: Limits) -> None:
-    rate = plan_probe(entry, "vda", limits).fill_bytes_per_second
-    load = load_ratio(limits.promise_charges, 1.0, 0, rate / FILL_REQUEST_BYTES, 0, rate)
-    assert load is not None
-    assert load <= MOST_SHARE * (1 + 1e-6)
-
-
 def test_scratch_file_counts_as_transferred() -> None:
     entry = ProbeEntry(kind="read-latency", target="file", file_size_bytes=65536)
     plan = plan_probe(entry, "vda", NO_LIMITS)
@@ -136,29 +124,24 @@ def test_probe_never_uses_more_than_1_percent(entry: ProbeEntry, limits: Limits)
     assert 0 <= plan.rate_iops <= entry.rate_iops
     assert plan.limit_share is None or plan.limit_share == pytest.approx(load)
     assert plan.most_bytes >= plan.rate_iops * entry.runtime_s * PROBE_REQUEST_BYTES
-
-
-@given(st.text(), st.text(), entries)
-def test_offset_is_constant_and_within_the_period(
-    machine: str, disk: str, entry: ProbeEntry
-) -> None:
-    offset = offset_s(machine, disk, entry)
-    assert 0 <= offset < entry.spread_s
-    assert offset == offset_s(machine, disk, entry)
+    fill = plan.fill_bytes_per_second  # of the scratch file
+    load = load_ratio(limits.promise_charges, 1.0, 0, fill / FILL_REQUEST_BYTES, 0, fill)
+    assert load is not None
+    assert load <= MOST_SHARE * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("kind", PROBE_KINDS)
-def test_offsets_of_a_fleet_are_evenly_distributed(kind: ProbeKind) -> None:
+def test_offsets_of_a_fleet_are_constant_and_evenly_distributed(kind: ProbeKind) -> None:
     entry = ProbeEntry(kind=kind)
-    offsets = [offset_s(f"machine {number}", "vda", entry) for number in range(2000)]
+    offsets, again = (
+        [offset_s(f"machine {number}", "vda\udcff", entry) for number in range(2000)]
+        for _ in range(2)
+    )
     tenths = [math.floor(offset / entry.spread_s * 10) for offset in offsets]
+    assert offsets == again
     assert mean(offsets) == pytest.approx(entry.spread_s / 2, rel=0.05)
     assert all(140 < tenths.count(tenth) < 260 for tenth in range(10))
-
-
-def test_disks_and_kinds_have_their_own_offsets() -> None:
-    offsets = {offset_s("m", disk, entry) for disk in ("vda", "vdb") for entry in (READS, WRITES)}
-    assert len(offsets) == 4
+    assert len({offset_s("m", disk, each) for disk in "ab" for each in (READS, WRITES)}) == 4
 
 
 @pytest.mark.parametrize(
@@ -219,15 +202,4 @@ def test_run_that_failed_or_was_skipped() -> None:
 def test_quantile_of_nothing_is_none() -> None:
     assert quantile_s((), 0.5) is None
     assert quantile_s((LatencyBin(0.1, 0),), 0.5) is None
-
-
-@given(st.lists(st.floats(1e-6, 10), min_size=1), st.floats(0, 1))
-def test_quantile_divides_the_requests(latencies: list[float], share: float) -> None:
-    bins = tuple(LatencyBin(latency, 1) for latency in sorted(latencies))
-    found = quantile_s(bins, share)
-    assert found is not None
-    below = sum(latency <= found for latency in latencies)
-    assert below >= share * len(latencies)
-    assert sum(latency < found for latency in latencies) < max(share * len(latencies), 1e-12) or (
-        found == min(latencies)
-    )
+    assert quantile_s(BINS, 0.95) == 0.002

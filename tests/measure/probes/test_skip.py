@@ -11,7 +11,7 @@ from disksla.measure.probes.skip import OBSERVATION_S, SnapshotPair, observation
 from disksla.promise.configuration.custom_terms import SumBurst, SumTerms
 from disksla.promise.configuration.settings import DiskEntry, ProbeEntry, Settings
 from disksla.promise.disk_entry import DiskMatch
-from disksla.state.pipeline.probe_results import SKIP_REASONS, ProbeTotals, SkipReason
+from disksla.state.pipeline.probe_results import SKIP_REASONS, ProbeTotals, Skip, SkipReason
 from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot
 from disksla.verdict.credits.account import CreditLevel
 from support.simulated_host import Machine, a_disk
@@ -76,9 +76,8 @@ def test_disk_is_skipped_by_what_it_does(
 
 def test_busy_disk_is_skipped() -> None:
     observation = observe(a_machine(), reads=85, read_sectors=680, read_ms=42)
-    assert reasons(observation) == ("busy",)
     (skip,) = skip_reasons(plan(observation.now), observation, NOON_S)
-    assert skip.message == "the load is 85% of the limit; at most 80% is allowed"
+    assert skip == Skip("busy", "the load is 85% of the limit; at most 80% is allowed")
     assert reasons(observation, ProbeEntry(kind="read-latency", busy_share=0.9)) == ()
 
 
@@ -91,12 +90,12 @@ def test_disk_busy_in_the_last_second_is_skipped() -> None:
     assert reasons(SnapshotPair(before, snapshot(machine), 3.0)) == ("busy",)
 
 
-def test_disk_without_limits_is_busy_by_queue_depth() -> None:
-    no_limits = Settings(probes=(READS,))
-    assert reasons(observe(a_machine(no_limits), reads=90, read_sectors=720, read_ms=80)) == ()
-    assert reasons(observe(a_machine(no_limits), reads=90, read_sectors=720, read_ms=400)) == (
-        "busy",
-    )
+@pytest.mark.parametrize(("read_ms", "expected"), [(80, ()), (400, ("busy",))])
+def test_disk_without_limits_is_busy_by_queue_depth(
+    read_ms: int, expected: tuple[str, ...]
+) -> None:
+    machine = a_machine(Settings(probes=(READS,)))
+    assert reasons(observe(machine, reads=90, read_sectors=720, read_ms=read_ms)) == expected
 
 
 def test_disk_throttled_recently_is_skipped() -> None:
@@ -118,28 +117,23 @@ def test_disk_without_verdicts_is_skipped() -> None:
     for _ in range(30):
         machine.tick(text=None)
     assert reasons(SnapshotPair(before, snapshot(machine), 3.0)) == ("not_sampled",)
+    never = Machine(a_disk("vda"), settings=LIMITED, unreadable=True)
+    assert reasons(SnapshotPair(snapshot(never), snapshot(never), 3.0)) == ("not_sampled",)
 
 
-def test_disk_that_was_never_sampled_is_skipped() -> None:
-    machine = Machine(a_disk("vda"), settings=LIMITED, unreadable=True)
-    assert reasons(SnapshotPair(snapshot(machine), snapshot(machine), 3.0)) == ("not_sampled",)
-
-
-@pytest.mark.parametrize("size_bytes", [0, None])
-def test_missing_disk_is_skipped(size_bytes: int | None) -> None:
+def test_missing_or_suspended_disk_is_skipped() -> None:
     observation = observe(a_machine())
     assert observation.now is not None
-    now = None
-    if size_bytes is not None:
-        disk = msgspec.structs.replace(observation.now.disk, size_bytes=size_bytes)
-        now = changed(observation.now, disk=disk)
-    assert reasons(msgspec.structs.replace(observation, now=now)) == ("device_missing",)
-    assert reasons(msgspec.structs.replace(observation, before=None)) == ("device_missing",)
-
-
-def test_suspended_disk_is_skipped() -> None:
-    observation = msgspec.structs.replace(observe(a_machine()), is_suspended=True)
-    assert reasons(observation) == ("suspended",)
+    empty = changed(
+        observation.now, disk=msgspec.structs.replace(observation.now.disk, size_bytes=0)
+    )
+    for changes, reason in (
+        ({"now": None}, "device_missing"),
+        ({"now": empty}, "device_missing"),
+        ({"before": None}, "device_missing"),
+        ({"is_suspended": True}, "suspended"),
+    ):
+        assert reasons(msgspec.structs.replace(observation, **changes)) == (reason,)
 
 
 def test_limit_too_low_for_1_iops_is_skipped() -> None:
@@ -197,6 +191,7 @@ def with_credits(lower: float, estimate: float, upper: float) -> SnapshotPair:
 def test_disk_low_on_credits_is_skipped(
     lower: float, estimate: float, upper: float, is_skipped: bool
 ) -> None:
+    assert reasons(observe(a_machine(BURSTING))) == ()  # nothing is known of them
     assert reasons(with_credits(lower, estimate, upper)) == (("credits",) if is_skipped else ())
 
 
@@ -209,13 +204,6 @@ def test_bounds_that_prove_credits_decide(levels: list[float], share: float) -> 
         assert not found
     if upper < share * 8000:
         assert found
-
-
-def test_unknown_credits_do_not_prevent_probes() -> None:
-    observation = observe(a_machine(BURSTING))
-    assert observation.now is not None
-    assert observation.now.credits
-    assert reasons(observation) == ()
 
 
 def test_observation_is_longer_for_slow_sampling() -> None:

@@ -53,12 +53,9 @@ def test_patterns(pattern: str, selected: bool) -> None:
     assert is_selected(NAME, ["/var/lib/postgresql"], ["nothing", pattern]) is selected
 
 
-def test_all_disks_are_selected_without_a_pattern() -> None:
-    assert is_selected(NAME, [], [])
-
-
 def test_an_empty_serial_is_no_name() -> None:
     plain = DiskName((("device", "vdb"),), "")
+    assert is_selected(plain, [], [])
     assert not is_selected(plain, [], ["?*:x", ""])
     assert plain.title == "vdb"
 

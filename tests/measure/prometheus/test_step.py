@@ -72,7 +72,7 @@ def test_a_counter_that_was_rounded_was_not_reset() -> None:
         [Series(idle, values), Series(met, [(each, "7") for each, _ in values])]
     )
     assert not first.is_reset
-    assert first.assessed_s == 0
+    assert (first.assessed_s, first.facts) == (0, Facts())
     assert second.assessed_s == 60
 
 
@@ -83,24 +83,14 @@ def test_a_counter_that_appears_started_at_zero() -> None:
     disk.counts(CounterName.READS, 1e9)
     disk.does()
     disk.counts(CounterName.THROTTLED_SECONDS, 3600.0, "machine_iops")
-    disk.does()
-    first, second = steps_of(disk.series)
+    disk.counts(CounterName.IOWAIT_SECONDS, 0.0)
+    disk.does(2)
+    first, second, third = steps_of(disk.series)
+    iowait_s = [totals_of([step], 60.0).throttled_iowait_s for step in (first, second, third)]
+    assert iowait_s == [None, None, 0], "what is not counted is not zero"
     assert first.of(CounterName.THROTTLED_SECONDS, "unknown") == 30
     assert first.of(CounterName.READS) == 0, "of others it cannot be said"
     assert not second.is_throttled, "more than the time that has passed"
-
-
-def test_iowait_that_is_not_counted_is_not_zero() -> None:
-    disk = DiskSeries()
-    disk.scrape()
-    disk.does()
-    disk.counts(CounterName.IOWAIT_SECONDS, 0.0)
-    disk.does(2)
-    assert [totals_of([step], 60.0).throttled_iowait_s for step in steps_of(disk.series)] == [
-        None,
-        None,
-        0,
-    ]
 
 
 def test_scrapes_without_a_verdict_are_left_out() -> None:
@@ -112,15 +102,6 @@ def test_scrapes_without_a_verdict_are_left_out() -> None:
     assert steps_of([reads]) == []
     alone = Series(TARGET | {"__name__": CounterName.VERDICT_SECONDS}, [(1.0, "1")])
     assert steps_of([alone]) == []
-
-
-def test_a_disk_without_info_has_no_facts() -> None:
-    verdicts = Series(
-        TARGET | {"__name__": CounterName.VERDICT_SECONDS, "verdict": "idle"},
-        [(0.0, "0"), (60.0, "60")],
-    )
-    [step] = steps_of([verdicts])
-    assert step.facts == Facts()
 
 
 _DONE = st.lists(
@@ -159,7 +140,9 @@ def test_increases_add_up(done: list[tuple[float, str, bool]], cut: int) -> None
 
 
 @given(_DONE, st.integers(0, 30))
-def test_scrapes_may_be_read_in_parts(done: list[tuple[float, str, bool]], cut: int) -> None:
+def test_scrapes_may_be_read_in_parts_and_twice(
+    done: list[tuple[float, str, bool]], cut: int
+) -> None:
     disk = DiskSeries()
     disk.scrape()
     for every_s, verdict, _ in done:
@@ -168,14 +151,4 @@ def test_scrapes_may_be_read_in_parts(done: list[tuple[float, str, bool]], cut: 
     scrapes = scrapes_of(disk.series)
     first, second = scrapes[: cut + 1], scrapes[cut:]
     parts = steps_between(first) + steps_between([*first[-1:], *second])
-    assert parts == steps_between(scrapes)
-
-
-@given(_DONE)
-def test_samples_may_be_there_twice(done: list[tuple[float, str, bool]]) -> None:
-    disk = DiskSeries()
-    disk.scrape()
-    for every_s, verdict, _ in done:
-        disk.every_s = every_s
-        disk.does(**{verdict: every_s})
-    assert steps_of([*disk.series, *disk.series]) == steps_of(disk.series)
+    assert parts == steps_between(scrapes) == steps_of([*disk.series, *disk.series])

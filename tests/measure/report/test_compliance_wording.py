@@ -1,8 +1,8 @@
 """Wording of reports."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from disksla.measure.prometheus.period import Period
 from disksla.measure.prometheus.step import Facts
@@ -14,10 +14,8 @@ from disksla.measure.report.compliance_wording import (
     share_text,
     slow_text,
     throttled_text,
-    uptime_text,
 )
-from disksla.measure.report.document import Part, PeriodTotals, Report
-from disksla.measure.report.published_sla import uptime
+from disksla.measure.report.document import Part, Report
 from disksla.measure.report.step_totals import total_of, totals_of
 from disksla.promise.catalogue.limits import Rates
 from support.report_series import START_S
@@ -58,35 +56,15 @@ def test_sources_name_what_is_not_certain() -> None:
 
 
 def test_iowait_is_left_out_where_it_is_not_counted() -> None:
-    throttled = PeriodTotals(
-        60,
-        60,
-        0,
-        5,
-        0,
-        1.0,
-        {},
-        {"unknown": 5.0, "iops": 0.0},
-        {"usual": 90.0, "promise": 0.0},
-        None,
-        None,
+    throttled = replace(
+        NOTHING,
+        throttled_seconds={"unknown": 5.0, "iops": 0.0},
+        slow_seconds={"usual": 90.0, "promise": 0.0},
     )
+    assert total_of([NOTHING, NOTHING]).throttled_iowait_s is None
     assert throttled_text(throttled) == "at an unknown limit (not tested) 5 s"
     assert slow_text(throttled) == "far above the usual latency 1 min 30 s"
     assert (throttled_text(NOTHING), slow_text(NOTHING)) == ("not throttled", "")
-
-
-@pytest.mark.parametrize(
-    ("provider", "outcome"),
-    [
-        ("aws", "uptime 99.833 % (objective 99.9 %); service credit 10%."),
-        ("gcp", "uptime 99.833 % (objective 99.9 %); its service credits are not known here."),
-    ],
-)
-def test_service_credits(provider: str, outcome: str) -> None:
-    found = uptime(provider, 60.0, 36_000.0)
-    assert found is not None
-    assert list(uptime_text(found))[1].endswith(outcome)
 
 
 @given(st.floats(0, 1, exclude_max=True), st.floats(0, 1e7))
@@ -94,8 +72,3 @@ def test_only_all_of_the_time_is_a_hundred_percent(ratio: float, seconds: float)
     assert share_text(1.0) == "100 %"
     assert ratio > 1 - 1e-10 or share_text(ratio) != "100 %"
     assert seconds_text(seconds).endswith((" s", " min"))
-
-
-def test_sums_of_what_is_not_known_are_not_known() -> None:
-    assert total_of([NOTHING, NOTHING]).throttled_iowait_s is None
-    assert Period(0, 60).zone == "UTC"

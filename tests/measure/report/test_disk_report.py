@@ -68,6 +68,8 @@ def test_what_the_text_does_not_show(report: Report) -> None:
     assert before.totals.noncompliant_s + after.totals.noncompliant_s == 1530
     assert disk.uptime is not None
     assert disk.uptime.uptime_ratio is None
+    for share, is_compliant in ((0.3, True), (0.5, False)):
+        assert of(reported(A_DAY, objective_share=share)).is_compliant is is_compliant
 
 
 def test_hours_and_disks_add_up(report: Report) -> None:
@@ -78,11 +80,6 @@ def test_hours_and_disks_add_up(report: Report) -> None:
         assert len(disk.slices) == 24
     assert report.totals.proven_s == sum(disk.totals.proven_s for disk in report.disks)
     assert report.is_compliant is False
-
-
-@pytest.mark.parametrize(("share", "is_compliant"), [(0.3, True), (0.5, False)])
-def test_objective(share: float, is_compliant: bool) -> None:
-    assert of(reported(A_DAY, objective_share=share)).is_compliant is is_compliant
 
 
 def test_a_disk_that_was_not_tested() -> None:
@@ -108,15 +105,6 @@ def test_time_at_an_unknown_limit_is_not_tested() -> None:
     disk.counts(CounterName.THROTTLED_SECONDS, 20.0, "iops")
     disk.does(below=10.0, throttled=50.0)
     assert of(reported(disk.series)).totals.compliance_ratio == pytest.approx(2 / 3)
-
-
-def test_a_disk_without_steps_in_the_period() -> None:
-    disk = DiskSeries()
-    disk.scrape()
-    found = of(reported(disk.series))
-    assert found.parts == ()
-    assert [gap.reason for gap in found.gaps] == ["no samples"]
-    assert "Promise" not in text_of_report(reported(disk.series))
 
 
 def test_another_disk_of_the_same_name_is_another_disk() -> None:
@@ -201,12 +189,16 @@ def test_the_longest_are_shown_and_the_rest_is_counted(report: Report) -> None:
 def test_page_of_a_disk_of_which_little_is_known() -> None:
     disk = DiskSeries(INFO | {"serial": "", "provider": "sbercloud", "terms": ""})
     disk.scrape()
+    nothing = of(reported(disk.series))
+    assert (nothing.parts, [gap.reason for gap in nothing.gaps]) == ((), ["no samples"])
+    assert "Promise" not in text_of_report(reported(disk.series))
     disk.does(below=60.0)
     found = of(reported(disk.series))
     known = report_of([found], DAY, [], "0.0.0")
     page = report_html(known)
     assert "No service level agreement of this provider about disks is known." in page
     assert "no probes" in page
+    assert "vdb, unknown type, 30 GiB: NOT" in text_of_report(known)
     assert "serial" not in text_of_report(known)
 
 
@@ -221,10 +213,10 @@ def test_names_are_escaped(report: Report, text: str) -> None:
 
 def test_terms_that_are_no_type_have_words(report: Report) -> None:
     disk = of(report)
-    for terms, words in (("custom", "terms written out"), ("", "unknown type")):
-        last = replace(disk.parts[-1], facts=replace(disk.facts, terms=terms))
-        changed = replace(disk, parts=(*disk.parts[:-1], last))
-        assert f"vdb, {words}, 30 GiB: NOT" in text_of_report(replace(report, disks=(changed,)))
+    last = replace(disk.parts[-1], facts=replace(disk.facts, terms="custom"))
+    changed = replace(disk, parts=(*disk.parts[:-1], last))
+    text = text_of_report(replace(report, disks=(changed,)))
+    assert "vdb, terms written out, 30 GiB: NOT" in text
 
 
 def test_same_series_make_the_same_bytes(report: Report) -> None:

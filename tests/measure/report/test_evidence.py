@@ -1,18 +1,22 @@
-"""Credits, probes, verifications and gaps of the daemon."""
+"""Credits, probes, verifications, gaps of the daemon, and what providers publish."""
 
 import pytest
 
 from disksla.measure.prometheus.query import Series
-from disksla.measure.report.compliance_wording import consumers_text
-from disksla.measure.report.document import ConsumerEvidence, VerificationTest
+from disksla.measure.report.compliance_wording import consumers_text, uptime_text
+from disksla.measure.report.document import Allowance, ConsumerEvidence, VerificationTest
 from disksla.measure.report.evidence import (
+    _PUBLISHED,
+    allowance,
     consumers_of,
     credits_of,
     probe_steps,
     probes_around,
     sampling_gaps,
+    uptime,
     verifications,
 )
+from disksla.promise.catalogue.catalog import load_catalog
 from support.report_series import gauge
 
 TIMES = (0.0, 300.0, 600.0, 900.0)
@@ -39,9 +43,6 @@ def test_credits_are_those_at_their_lowest() -> None:
     assert (credits_.lowest_lower_bound_credits, credits_.lowest_upper_bound_credits) == (2, 8)
     assert (credits_.last_credits, credits_.capacity_credits) == (500, 1000)
     assert credits_.empty_s == 600
-
-
-def test_credits_without_bounds_are_left_out() -> None:
     assert credits_of([gauge("disksla_burst_credits", [(0, 1)], resource="iops")]) == ()
 
 
@@ -123,3 +124,42 @@ def test_who_used_a_disk() -> None:
     )
     assert consumers_of([]) == ()
     assert len(consumers_of([of_consumer("bytes", f"{n}", 0.0, 1.0) for n in range(9)])) == 5
+
+
+MONTH_S = 30 * 86_400
+
+
+def test_allowance_is_a_share_of_the_whole_period() -> None:
+    most_s = 7.2 * 3600
+    for seconds, is_exceeded in ((most_s, False), (most_s + 1, True)):
+        found = allowance(0.99, seconds, MONTH_S)
+        assert found == Allowance(0.99, most_s, seconds, is_exceeded)
+    assert allowance(None, 1.0, MONTH_S) is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "down_ratio", "credit", "words"),
+    [
+        ("aws", 0.0, 0.0, "uptime 100 % (objective 99.9 %); no service credit."),
+        ("aws", 0.00099, 0.0, "uptime 99.901 % (objective 99.9 %); no service credit."),
+        ("aws", 0.002, 0.1, "uptime 99.8 % (objective 99.9 %); service credit 10%."),
+        ("aws", 0.02, 0.3, "service credit 30%."),
+        ("aws", 0.06, 1.0, "service credit 100%."),
+        ("gcp", 0.002, None, "(objective 99.9 %); its service credits are not known here."),
+        ("azure", 0.002, None, ""),  # it does not count disks that hang
+    ],
+)
+def test_service_credits(
+    provider: str, down_ratio: float, credit: float | None, words: str
+) -> None:
+    found = uptime(provider, MONTH_S * down_ratio, MONTH_S)
+    assert found is not None
+    assert found.credit_ratio == credit
+    assert found.uptime_ratio == (pytest.approx(1 - down_ratio) if words else None)
+    [_, *arithmetic] = uptime_text(found)
+    assert [text.endswith(words) for text in arithmetic] == [True] * bool(words)
+    assert uptime("unknown", 60.0, MONTH_S) is None
+
+
+def test_agreements_are_of_providers_of_the_catalogue() -> None:
+    assert {row.provider for row in load_catalog().rows} >= _PUBLISHED.keys()

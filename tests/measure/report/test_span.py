@@ -8,12 +8,16 @@ from hypothesis import strategies as st
 
 from disksla.measure.prometheus.step import CounterName, Step, scrapes_of, steps_between
 from disksla.measure.report.document import Gap
-from disksla.measure.report.span import BREAK_S, gaps, incident_spans, throttled_spans, worst_steps
+from disksla.measure.report.step_totals import BREAK_S, gaps, spans, throttled_spans, worst_steps
 from support.report_series import START_S, DiskSeries
 
 
 def steps(disk: DiskSeries) -> list[Step]:
     return steps_between(scrapes_of(disk.series))
+
+
+def incident_spans(all_steps: list[Step]) -> list[list[Step]]:
+    return spans(all_steps, lambda step: step.noncompliant_s > 0)
 
 
 def test_incidents_have_breaks_of_less_than_ten_minutes() -> None:
@@ -87,10 +91,6 @@ def test_gaps_have_their_reasons() -> None:
     assert found[-1].end_timestamp_s == disk.now_s + 600
 
 
-def test_a_disk_without_samples_is_one_gap() -> None:
-    assert gaps([], 0.0, 60.0) == (Gap(0.0, 60.0, 60.0, "no samples"),)
-
-
 def test_scrapes_that_are_missing_are_no_gap_while_the_daemon_counts() -> None:
     disk = DiskSeries()
     disk.scrape()
@@ -98,6 +98,7 @@ def test_scrapes_that_are_missing_are_no_gap_while_the_daemon_counts() -> None:
     disk.every_s = 3600.0
     disk.does()
     assert gaps(steps(disk), START_S, disk.now_s) == ()
+    assert gaps([], 0.0, 60.0) == (Gap(0.0, 60.0, 60.0, "no samples"),)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 30)), max_size=20))

@@ -14,6 +14,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.units import KIB, MIB
 from disksla.measure.verification.import_diskspd import is_diskspd, parse_diskspd
 from disksla.measure.verification.measurement import Measurement
+from support.examples import damaged_text
 
 RESULTS = Path(__file__).parent / "results"
 PUBLIC = Path(__file__).parent / "public"
@@ -28,7 +29,11 @@ def parse_one(text: str) -> Measurement:
     return measurement
 
 
-@pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n")])
+FIFTY_THREADS = TEXT.replace("\n     1 |", "\n    50 |")
+"""The number of a thread is not the label of a percentile."""
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n"), FIFTY_THREADS])
 def test_parse_text_of_vks_command(text: str) -> None:
     measurement = parse_one(text)
     assert (measurement.pattern, measurement.request_bytes) == ("randread", 4 * KIB)
@@ -39,12 +44,6 @@ def test_parse_text_of_vks_command(text: str) -> None:
     assert (measurement.measured.runtime_s, measurement.measured.iops) == (10.0, 1000.0)
     assert measurement.measured.mean_latency_s is None
     assert measurement.percentiles == ()
-
-
-def test_parse_older_text_with_sizes_in_bytes() -> None:
-    measurement = parse_one(OLD)
-    assert (measurement.pattern, measurement.request_bytes) == ("randwrite", 4 * KIB)
-    assert (measurement.inflight, measurement.measured.iops) == (32, 350)
 
 
 def test_threads_and_targets_are_added_up() -> None:
@@ -68,55 +67,67 @@ def test_xml_gives_one_measurement_per_timespan() -> None:
     assert [each.share for each in at_rate.percentiles] == [0.5, 0.9, 0.99, 0.999]
 
 
-@pytest.mark.parametrize(
-    ("text", "old", "new", "is_direct"),
-    [
-        (TEXT, "software cache disabled", "using software cache", False),
-        (
-            TEXT,
-            "\tsoftware cache disabled",
-            "\tlocal software cache disabled, remote cache enabled",
-            True,
-        ),
-        (
-            TEXT,
-            "software cache disabled",
-            "using software cache\n\t\thardware and software write caches disabled",
-            False,
-        ),
-        (TEXT, "performing read", "memory mapped I/O enabled\n\t\tperforming read", False),
-        (XML, "<DisableOSCache>true</DisableOSCache>", "", False),
-        (
-            XML,
-            "<DisableOSCache>true",
-            "<MemoryMappedIo>true</MemoryMappedIo><DisableOSCache>true",
-            False,
-        ),
-        (XML, "DisableOSCache", "DisableLocalCache", True),
-    ],
-)
-def test_buffered_io_is_detected(text: str, old: str, new: str, is_direct: bool) -> None:
-    assert old in text
-    assert parse_diskspd(text.replace(old, new))[0].is_direct is is_direct
-
-
-@pytest.mark.parametrize(
-    ("text", "old", "new", "pattern"),
-    [
-        (TEXT, "using random I/O", "using sequential I/O", "read"),
-        (TEXT, "using random I/O", "using interlocked sequential I/O", "read"),
-        (TEXT, "performing read test", "performing write test", "randwrite"),
-        (TEXT, "performing read test", "performing mix test (read/write ratio: 70/30)", "randrw"),
-        (XML, "<Random>4096</Random>", "<StrideSize>4096</StrideSize>", "read"),
-        (XML, "<WriteRatio>0<", "<WriteRatio>50<", "randrw"),
-    ],
-)
-def test_pattern(text: str, old: str, new: str, pattern: str) -> None:
-    assert parse_diskspd(text.replace(old, new))[-1].pattern == pattern
-
-
 NO_PARAMETERS = (PUBLIC / "diskspd-2.2-no-parameters.txt").read_text()
 COMMAND = "-c1G -d60 -r -w40 -t4 -o32 -b4K -Sh -L c:\\testfile.dat"
+CACHE = "software cache disabled"
+READS = "performing read test"
+XML_CACHE = "<DisableOSCache>true"
+OLD_MIX = OLD.replace("performing write test", "performing mix test (write/read ratio: 30/100)")
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "expected"),
+    [
+        (TEXT, CACHE, "using software cache", {"is_direct": False}),
+        (TEXT, f"\t{CACHE}", f"\tlocal {CACHE}, remote cache enabled", {"is_direct": True}),
+        (
+            TEXT,
+            CACHE,
+            "using\n\t\thardware and software write caches disabled",
+            {"is_direct": False},
+        ),
+        (TEXT, READS, f"memory mapped I/O enabled\n\t\t{READS}", {"is_direct": False}),
+        (XML, f"{XML_CACHE}</DisableOSCache>", "", {"is_direct": False}),
+        (
+            XML,
+            XML_CACHE,
+            f"<MemoryMappedIo>true</MemoryMappedIo>{XML_CACHE}",
+            {"is_direct": False},
+        ),
+        (XML, "DisableOSCache", "DisableLocalCache", {"is_direct": True}),
+        (OLD_MIX, CACHE, "software and hardware cache disabled", {"is_direct": True}),
+        (OLD_MIX, CACHE, CACHE, {"pattern": "randrw"}),
+        (TEXT, "using random I/O", "using sequential I/O", {"pattern": "read"}),
+        (TEXT, "using random I/O", "using interlocked sequential I/O", {"pattern": "read"}),
+        (TEXT, READS, "performing write test", {"pattern": "randwrite"}),
+        (TEXT, READS, "performing mix test (read/write ratio: 70/30)", {"pattern": "randrw"}),
+        (XML, "<Random>4096</Random>", "<StrideSize>4096</StrideSize>", {"pattern": "read"}),
+        (XML, "<WriteRatio>0<", "<WriteRatio>50<", {"pattern": "randrw"}),
+        (XML, "<BlockSize>", "<ThinkTime>5</ThinkTime><BlockSize>", {"is_paced": True}),
+        (TEXT, "think time: 0ms", "think time: 5ms", {"is_paced": True}),
+        (NO_PARAMETERS, "-Sh", "-Sh -i10 -j5", {"is_paced": True}),
+        (NO_PARAMETERS, "-Sh", "-Sh", {"is_paced": False}),
+        (XML, "<BlockSize>", "<BlockSize>", {"is_paced": False}),
+        *(
+            (
+                TEXT,
+                "IO priority: normal",
+                f"\n\t\tthroughput rate-limited to {rate}",
+                {"rate_iops": 8000.0},
+            )
+            for rate in ("250 IOPS", "1024 B/ms")
+        ),
+        (XML, '<Throughput unit="IOPS">243<', "<Throughput>1024<", {"rate_iops": 1000.0}),
+        (TWO_TARGETS, "'E:\\two", "'F:\\two", {"targets": ("E:", "F:")}),
+        (XML, "<TimeSpan>", "<TimeSpan><ThreadCount>0</ThreadCount>", {"inflight": 32}),
+    ],
+)
+def test_what_is_said_of_a_load(
+    text: str, old: str, new: str, expected: dict[str, object]
+) -> None:
+    assert old in text
+    load = parse_diskspd(text.replace(old, new))[-1]
+    assert {name: getattr(load, name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -196,26 +207,10 @@ def with_pool(text: str, depth: int) -> str:
             ),
             15,
         ),
-        (XML.replace("<TimeSpan>", "<TimeSpan><ThreadCount>0</ThreadCount>"), 32),
     ],
 )
 def test_threads_that_all_targets_share(text: str, inflight: int) -> None:
     assert parse_diskspd(text)[0].inflight == inflight
-
-
-@pytest.mark.parametrize(
-    ("text", "is_paced"),
-    [
-        (TEXT, False),
-        (TEXT.replace("think time: 0ms", "think time: 5ms"), True),
-        (XML, False),
-        (XML.replace("<BlockSize>", "<ThinkTime>5</ThinkTime><BlockSize>"), True),
-        (NO_PARAMETERS.replace("-Sh", "-Sh -i10 -j5"), True),
-        (NO_PARAMETERS, False),
-    ],
-)
-def test_load_that_paused_between_requests(text: str, is_paced: bool) -> None:
-    assert parse_diskspd(text)[0].is_paced is is_paced
 
 
 def test_mix_has_reads_writes_and_percentiles_of_both() -> None:
@@ -229,12 +224,6 @@ def test_mix_has_reads_writes_and_percentiles_of_both() -> None:
     )
 
 
-def test_mix_of_older_versions_and_their_cache_line() -> None:
-    old = OLD.replace("performing write test", "performing mix test (write/read ratio: 30/100)")
-    old = old.replace("software cache disabled", "software and hardware cache disabled")
-    assert (parse_one(old).pattern, parse_one(old).is_direct) == ("randrw", True)
-
-
 def test_results_of_several_runs_in_one_text() -> None:
     runs = parse_diskspd(TEXT + NO_PARAMETERS + OLD)
     assert [run.name for run in runs] == [f"run {n}, timespan 1" for n in (1, 2, 3)]
@@ -245,10 +234,6 @@ def test_run_that_is_cut_off_does_not_cost_the_others() -> None:
     whole, cut = parse_diskspd(NO_PARAMETERS + TEXT.partition("Read IO")[0])
     assert (whole.problem, whole.pattern) == ("", "randrw")
     assert cut.problem == "found no total in section 'Read IO'"
-
-
-def test_targets_on_several_drives_are_named() -> None:
-    assert parse_one(TWO_TARGETS.replace("'E:\\two", "'F:\\two")).targets == ("E:", "F:")
 
 
 @pytest.mark.parametrize(
@@ -266,17 +251,6 @@ def test_targets_on_several_drives_are_named() -> None:
 def test_place_of_a_target(path: str, place: tuple[str, ...]) -> None:
     load = parse_one(NO_PARAMETERS.replace("c:\\testfile.dat", path))
     assert load.targets == place
-
-
-@pytest.mark.parametrize(("limit", "rate"), [("250 IOPS", 32 * 250.0), ("1024 B/ms", 32 * 250.0)])
-def test_rate_limit_is_summed_over_threads(limit: str, rate: float) -> None:
-    limited = "IO priority: normal\n\t\tthroughput rate-limited to " + limit
-    assert parse_one(TEXT.replace("IO priority: normal", limited)).rate_iops == rate
-
-
-def test_xml_rate_limit_in_bytes_per_ms() -> None:
-    limited = XML.replace('<Throughput unit="IOPS">243<', "<Throughput>1024<")
-    assert parse_diskspd(limited)[1].rate_iops == 1000
 
 
 BILLION_LAUGHS = (
@@ -346,16 +320,9 @@ def test_invalid_result_is_rejected(text: str, message: str) -> None:
         parse_diskspd(text)
 
 
-@st.composite
-def damaged(draw: st.DrawFn) -> str:
-    """Return a result of which a part is removed or replaced."""
-    text = draw(st.sampled_from([TEXT, OLD, TWO_TARGETS, XML]))
-    begin = draw(st.integers(0, len(text)))
-    end = draw(st.integers(begin, min(len(text), begin + 200)))
-    return text[:begin] + draw(st.text(max_size=20)) + text[end:]
-
-
-@given(st.text() | st.text().map("<Results>".__add__) | damaged())
+@given(
+    st.text() | st.text().map("<Results>".__add__) | damaged_text([TEXT, OLD, TWO_TARGETS, XML])
+)
 def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         measurements = parse_diskspd(text)

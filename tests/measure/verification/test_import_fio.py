@@ -1,6 +1,7 @@
 """Results of fio that were made elsewhere, with the options of their jobs."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.units import KIB, MIB
 from disksla.measure.verification.import_fio import parse_fio_jobs
 from disksla.measure.verification.measurement import Measurement
+from support.examples import damaged_json
 
 RESULTS = Path(__file__).parent / "results"
 TWO_JOBS = (RESULTS / "fio-3.33-two-jobs.json").read_text()
@@ -24,33 +26,38 @@ Options = dict[str, str | None]
 ALL_OPTIONS = list(json.loads(BUFFERED_AT_RATE)["jobs"][0]["job options"])
 
 
-def with_options(options: Options, text: str = BUFFERED_AT_RATE, **fields: Any) -> str:
-    """Return a result whose jobs have other options; None removes one."""
+def edited(text: str, edit: Callable[[dict[str, Any]], object], **fields: Any) -> str:
+    """Return a result of which each job was changed; `fields` are those of the document."""
     document = json.loads(text)
     for job in document["jobs"]:
-        for name, value in options.items():
-            job["job options"].pop(name, None)
-            if value is not None:
-                job["job options"][name] = value
+        edit(job)
+    return json.dumps(document | fields)
+
+
+def with_options(options: Options, text: str = BUFFERED_AT_RATE, **fields: Any) -> str:
+    """Return a result whose jobs have other options; None removes one."""
+
+    def edit(job: dict[str, Any]) -> None:
+        known = job["job options"] | options
+        job["job options"] = {name: each for name, each in known.items() if each is not None}
         job.update(fields)
-    return json.dumps(document)
+
+    return edited(text, edit)
 
 
 def of_size(text: str, request_bytes: int) -> str:
     """Return a result whose requests have a size."""
-    document = json.loads(text)
-    for job in document["jobs"]:
+
+    def edit(job: dict[str, Any]) -> None:
         for direction in (job["read"], job["write"]):
             direction["io_bytes"] = direction["total_ios"] * request_bytes
-    return json.dumps(document)
+
+    return edited(text, edit)
 
 
-def of_writes(text: str) -> str:
+def of_writes(text: str, **fields: Any) -> str:
     """Return a result in which what was read is written."""
-    document = json.loads(text)
-    for job in document["jobs"]:
-        job["read"], job["write"] = job["write"], job["read"]
-    return json.dumps(document)
+    return edited(text, lambda job: job.update(read=job["write"], write=job["read"]), **fields)
 
 
 def parse_one(text: str) -> Measurement:
@@ -75,12 +82,6 @@ def test_clones_without_group_reporting_are_added_up() -> None:
     assert len(each) == 8
     assert measurement.measured.requests == sum(each)
     assert measurement.percentiles == ()
-
-
-def test_buffered_job_at_a_fixed_rate() -> None:
-    measurement = parse_one(BUFFERED_AT_RATE)
-    assert not measurement.is_direct
-    assert measurement.rate_iops == 2910
 
 
 @pytest.mark.parametrize(
@@ -112,6 +113,33 @@ def test_buffered_job_at_a_fixed_rate() -> None:
         ({"direct": "0"}, {"is_direct": False}),
         ({"buffered": "0"}, {"is_direct": True}),
         ({"buffered": "1", "direct": "1"}, {"is_direct": False}),
+        # Some engines always or never use the cache.
+        ({"ioengine": "mmap", "direct": "1"}, {"is_direct": False}),
+        ({"ioengine": "splice", "direct": "1"}, {"is_direct": False}),
+        ({"ioengine": "io_uring_cmd", "direct": "0"}, {"is_direct": True}),
+        ({"direct": None}, {"is_direct": False}),
+        ({"rate_iops": None, "rate": "10m"}, {"rate_iops": 2560.0, "is_paced": False}),
+        ({"rate_iops": None, "rate": ",1m"}, {"rate_iops": None}),
+        ({"rate_iops": "0"}, {"rate_iops": None}),
+        ({"rate_iops": ",500"}, {"rate_iops": None}),
+        ({"rate_iops": None, "thinktime": "100"}, {"rate_iops": None, "is_paced": True}),
+        ({"thinktime": "0"}, {"is_paced": False}),
+        ({"read_iolog": "trace"}, {"is_paced": True}),
+        # Options that make requests wait for each other.
+        ({"ioengine": "posixaio"}, {"inflight": 32, "waits": "ioengine=posixaio"}),
+        ({"ioengine": "sg", "filename": "/dev/sdb"}, {"inflight": 1, "waits": ""}),
+        ({"ioengine": "pvsync2", "fsync": "1"}, {"inflight": 1, "waits": ""}),
+        ({"ioengine": "windowsaio"}, {"inflight": 32, "waits": ""}),
+        ({"ioengine": "libaio,userspace_reap"}, {"inflight": 32, "waits": ""}),
+        ({"fsync": "1"}, {"inflight": 32, "waits": "fsync=1"}),
+        ({"fdatasync": "8"}, {"waits": "fdatasync=8"}),
+        ({"fsync": "0", "sync": "none"}, {"waits": ""}),
+        ({"sync": "dsync"}, {"waits": "sync=dsync"}),
+        ({"iodepth_low": "8"}, {"waits": "iodepth_low=8"}),
+        ({"iodepth_batch_complete_min": "9"}, {"waits": "iodepth_batch_complete_min=9"}),
+        ({"iodepth_batch_complete": "1"}, {"waits": ""}),
+        # These do not let the queue drain.
+        ({"iodepth_batch_submit": "32", "iodepth_batch_complete_max": "32"}, {"waits": ""}),
     ],
 )
 def test_options_are_parsed_as_fio_does(options: Options, expected: dict[str, Any]) -> None:
@@ -138,38 +166,29 @@ def test_new_group_is_not_a_new_load() -> None:
     assert len(parse_fio_jobs(json.dumps(document))) == 2
 
 
-def test_results_of_several_runs_in_one_file() -> None:
-    assert len(parse_fio_jobs(f"note\n{TWO_JOBS}\n{BUFFERED_AT_RATE}")) == 3
-
-
 def test_mix_has_reads_and_writes() -> None:
-    document = json.loads(with_options({"rw": "randrw", "rwmixread": "70", "bs": "8k,4k"}))
-    [job] = document["jobs"]
-    job["write"] = job["read"] | {"total_ios": 1000, "io_bytes": 4096 * 1000}
-    job["read"] |= {"total_ios": 3000, "io_bytes": 8192 * 3000}
-    measurement = parse_one(json.dumps(document))
+    def edit(job: dict[str, Any]) -> None:
+        job["write"] = job["read"] | {"total_ios": 1000, "io_bytes": 4096 * 1000}
+        job["read"] |= {"total_ios": 3000, "io_bytes": 8192 * 3000}
+
+    text = with_options({"rw": "randrw", "rwmixread": "70", "bs": "8k,4k"})
+    measurement = parse_one(edited(text, edit))
     assert (measurement.pattern, measurement.write_share) == ("randrw", 0.25)
-    assert measurement.request_bytes == 7168
-    assert measurement.measured.requests == 4000
+    assert (measurement.request_bytes, measurement.measured.requests) == (7168, 4000)
 
 
 def test_latency_that_was_not_measured_is_unknown() -> None:
-    document = json.loads(with_options({"gtod_reduce": "1"}))
-    document["jobs"][0]["read"]["clat_ns"] = {"mean": 0.0}
-    measurement = parse_one(json.dumps(document))
+    text = with_options({"gtod_reduce": "1"})
+    measurement = parse_one(edited(text, lambda job: job["read"].update(clat_ns={"mean": 0.0})))
     assert measurement.measured.mean_latency_s is None
     assert measurement.mean_inflight == measurement.inflight
 
 
 def test_global_options_apply_to_every_job() -> None:
-    document = json.loads(of_size(with_options({"rw": None, "bs": None}), MIB))
-    document["global options"] = {"rw": "write", "bs": "1M", "direct": "1"}
-    measurement = parse_one(of_writes(json.dumps(document)))
-    assert (measurement.pattern, measurement.request_bytes, measurement.is_direct) == (
-        "write",
-        MIB,
-        True,
-    )
+    text = of_size(with_options({"rw": None, "bs": None}), MIB)
+    everywhere = {"rw": "write", "bs": "1M", "direct": "1"}
+    found = parse_one(of_writes(text, **{"global options": everywhere}))
+    assert (found.pattern, found.request_bytes, found.is_direct) == ("write", MIB, True)
 
 
 def test_text_around_the_json_is_ignored() -> None:
@@ -177,16 +196,14 @@ def test_text_around_the_json_is_ignored() -> None:
     assert len(parse_fio_jobs(noisy.replace('"stddev" : 0.000000', '"stddev" : -nan'))) == 2
 
 
-def test_percentiles_may_be_missing() -> None:
-    document = json.loads(BUFFERED_AT_RATE)
-    document["jobs"][0]["read"]["clat_ns"]["percentile"] = {
-        "50.000000": -1,
-        "90.000000": "x",
-        "99.000000": 10**400,
-    }
-    assert parse_one(json.dumps(document)).percentiles == ()
-    del document["jobs"][0]["read"]["clat_ns"]["percentile"]
-    assert parse_one(json.dumps(document)).percentiles == ()
+@pytest.mark.parametrize(
+    "percentile", [{"50.000000": -1, "90.000000": "x", "99.000000": 10**400}, None]
+)
+def test_percentiles_may_be_missing(percentile: dict[str, object] | None) -> None:
+    text = edited(
+        BUFFERED_AT_RATE, lambda job: job["read"]["clat_ns"].update(percentile=percentile)
+    )
+    assert parse_one(text).percentiles == ()
 
 
 @pytest.mark.parametrize(
@@ -245,30 +262,6 @@ def test_one_job_that_cannot_be_judged_does_not_cost_the_others() -> None:
     assert parse_one(json.dumps(document)).problem  # at the same time, so reads had to wait
 
 
-@pytest.mark.parametrize(
-    ("options", "inflight", "waits"),
-    [
-        ({"ioengine": "posixaio"}, 32, "ioengine=posixaio"),
-        ({"ioengine": "sg", "filename": "/dev/sdb"}, 1, ""),
-        ({"ioengine": "pvsync2", "fsync": "1"}, 1, ""),
-        ({"ioengine": "windowsaio"}, 32, ""),
-        ({"ioengine": "libaio,userspace_reap"}, 32, ""),
-        ({"fsync": "1"}, 32, "fsync=1"),
-        ({"fdatasync": "8"}, 32, "fdatasync=8"),
-        ({"fsync": "0", "sync": "none"}, 32, ""),
-        ({"sync": "dsync"}, 32, "sync=dsync"),
-        ({"iodepth_low": "8"}, 32, "iodepth_low=8"),
-        ({"iodepth_batch_complete_min": "9"}, 32, "iodepth_batch_complete_min=9"),
-        ({"iodepth_batch_complete": "1"}, 32, ""),
-        # These do not let the queue drain.
-        ({"iodepth_batch_submit": "32", "iodepth_batch_complete_max": "32"}, 32, ""),
-    ],
-)
-def test_options_that_make_requests_wait(options: Options, inflight: int, waits: str) -> None:
-    measurement = parse_one(with_options(options))
-    assert (measurement.inflight, measurement.waits, measurement.problem) == (inflight, waits, "")
-
-
 def counted(**counts: float) -> float | None:
     """Return what was in flight of 2911 reads in 1.001 s, as a disk counted."""
     requests = json.loads(BUFFERED_AT_RATE)["jobs"][0]["read"]["total_ios"]
@@ -289,43 +282,10 @@ def test_the_disk_says_what_was_in_flight() -> None:
     assert [load.counted_inflight for load in loads] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("options", "is_direct"),
-    [
-        ({"ioengine": "mmap", "direct": "1"}, False),
-        ({"ioengine": "splice", "direct": "1"}, False),
-        ({"ioengine": "io_uring_cmd", "direct": "0"}, True),
-        ({"direct": None}, False),
-    ],
-)
-def test_some_engines_always_or_never_use_the_cache(options: Options, is_direct: bool) -> None:
-    assert parse_one(with_options(options)).is_direct is is_direct
-
-
-@pytest.mark.parametrize(
-    ("options", "rate_iops", "is_paced"),
-    [
-        ({"rate_iops": None, "rate": "10m"}, 2560.0, False),
-        ({"rate_iops": None, "rate": ",1m"}, None, False),
-        ({"rate_iops": "0"}, None, False),
-        ({"rate_iops": ",500"}, None, False),
-        ({"rate_iops": None, "thinktime": "100"}, None, True),
-        ({"rate_iops": None, "thinktime": "0"}, None, False),
-        ({"rate_iops": None, "read_iolog": "trace"}, None, True),
-    ],
-)
-def test_load_that_asked_for_less(
-    options: Options, rate_iops: float | None, is_paced: bool
-) -> None:
-    measurement = parse_one(with_options(options))
-    assert (measurement.rate_iops, measurement.is_paced) == (rate_iops, is_paced)
-
-
 def with_disks(text: str, *names: str, **fields: Any) -> str:
     """Return a result in which fio lists disks."""
-    document = json.loads(text)
-    document["disk_util"] = [{"name": name, "read_ios": 9, **fields} for name in names]
-    return json.dumps(document)
+    disks = [{"name": name, "read_ios": 9, **fields} for name in names]
+    return edited(text, lambda _: None, disk_util=disks)
 
 
 FOUR_LINES = with_options({"filename": None}).replace(
@@ -365,9 +325,9 @@ def test_disks_of_a_load(text: str, targets: set[str]) -> None:
 
 def test_filename_of_the_defaults_and_of_the_job_are_both_used() -> None:
     """fio adds the files of a job to those of [global]."""
-    document = json.loads(with_options({"filename": "/dev/vdc"}))
-    document["global options"] = {"filename": "/dev/vdb"}
-    assert parse_one(json.dumps(document)).targets == ("/dev/vdb", "/dev/vdc")
+    text = with_options({"filename": "/dev/vdc"})
+    both = edited(text, lambda _: None, **{"global options": {"filename": "/dev/vdb"}})
+    assert parse_one(both).targets == ("/dev/vdb", "/dev/vdc")
 
 
 def test_job_without_a_filename_uses_the_device_of_its_name() -> None:
@@ -452,39 +412,31 @@ def test_what_was_done_is_judged_and_not_what_the_options_say() -> None:
     assert parse_one(grouped(request_bytes=4100)).request_bytes == 4 * KIB
 
 
-def in_turn(**options: str) -> str:
-    """Return two jobs of a group, of which the second has more options."""
-    document = json.loads(TWO_JOBS)
-    document["jobs"][1]["groupid"] = document["jobs"][0]["groupid"]
-    document["jobs"][1]["job options"] |= options
-    return json.dumps(document)
+IN_TURN = "its jobs did not run at the same time (wait_for, startdelay); use stonewall"
 
 
 @pytest.mark.parametrize(
-    ("options", "is_load"),
+    ("options", "start_ms", "is_load"),
     [
-        ({}, True),
-        ({"wait_for": "randread"}, False),
-        ({"startdelay": "10"}, False),
-        ({"startdelay": "5s"}, False),
-        ({"startdelay": "500ms"}, True),
+        ({}, 0, True),
+        ({"wait_for": "randread"}, 0, False),
+        ({"startdelay": "10"}, 0, False),
+        ({"startdelay": "5s"}, 0, False),
+        ({"startdelay": "500ms"}, 0, True),
+        # The time at which a job began decides, where fio prints it.
+        ({"wait_for": "randread"}, 1000, True),
+        ({"wait_for": "randread"}, 10_500, False),
     ],
 )
-def test_jobs_that_follow_each_other_are_not_added(options: dict[str, str], is_load: bool) -> None:
-    problem = parse_one(in_turn(**options)).problem
-    assert problem == (
-        ""
-        if is_load
-        else "its jobs did not run at the same time (wait_for, startdelay); use stonewall"
-    )
-
-
-@pytest.mark.parametrize(("second_ms", "is_load"), [(1000, True), (10_500, False)])
-def test_the_time_at_which_a_job_began_decides(second_ms: int, is_load: bool) -> None:
-    document = json.loads(in_turn(wait_for="randread"))
-    for job, start_ms in zip(document["jobs"], (500, second_ms), strict=True):
-        job["job_start"] = start_ms
-    assert (parse_one(json.dumps(document)).problem == "") is is_load
+def test_jobs_that_follow_each_other_are_not_added(
+    options: dict[str, str], start_ms: int, is_load: bool
+) -> None:
+    document = json.loads(TWO_JOBS)
+    document["jobs"][1]["groupid"] = document["jobs"][0]["groupid"]
+    document["jobs"][1]["job options"] |= options
+    for job, at_ms in zip(document["jobs"], (500, start_ms), strict=True):
+        job["job_start"] = at_ms
+    assert parse_one(json.dumps(document)).problem == ("" if is_load else IN_TURN)
 
 
 def test_clones_without_their_number() -> None:
@@ -591,21 +543,11 @@ json_values = st.recursive(
 )
 
 
-@st.composite
-def damaged(draw: st.DrawFn) -> str:
-    """Return a result in which one value is replaced."""
-    document: Any = json.loads(draw(st.sampled_from([TWO_JOBS, BUFFERED_AT_RATE])))
-    at = document
-    while True:
-        key = draw(st.sampled_from(sorted(at) if isinstance(at, dict) else range(len(at))))
-        inner = at[key]
-        if not isinstance(inner, dict | list) or not inner or draw(st.booleans()):
-            at[key] = draw(json_values)
-            return json.dumps(document)
-        at = inner
-
-
-@given(st.text() | json_values.map(json.dumps) | damaged())
+@given(
+    st.text()
+    | json_values.map(json.dumps)
+    | damaged_json([TWO_JOBS, BUFFERED_AT_RATE], json_values)
+)
 def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         measurements = parse_fio_jobs(text)

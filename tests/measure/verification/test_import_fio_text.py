@@ -11,6 +11,7 @@ from disksla.base.errors import DiskslaError
 from disksla.base.units import KIB
 from disksla.measure.verification.import_fio_text import is_fio_text, parse_fio_text
 from disksla.measure.verification.measurement import Measurement
+from support.examples import damaged_text
 
 PUBLIC = Path(__file__).parent / "public"
 RUNS = (PUBLIC / "fio-3.28-three-runs.md").read_text()
@@ -41,28 +42,14 @@ def parse_one(text: str) -> Measurement:
     return measurement
 
 
-def test_versions_2_and_3_are_read_alike() -> None:
-    mix = parse_one(MIX)
-    assert mix.tool == "fio-2.1.11"
-    assert (mix.read.requests, mix.write.requests) == (786347, 262229)
-    assert mix.measured.mean_latency_s is None
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("\n", "\r\n"), ("\n", "\n    "), ("00m:00s]\n", "00m:00s]\r")],
+    ids=["line ends", "indentation", "progress"],
+)
+def test_what_is_around_the_lines_does_not_matter(old: str, new: str) -> None:
+    assert parse_one(READS.replace(old, new)) == parse_one(READS)
     assert parse_one(READS).tool == "fio-3.1"
-
-
-@pytest.mark.parametrize("text", [READS.replace("\n", "\r\n"), READS.replace("\n", "\n    ")])
-def test_line_ends_and_indentation_do_not_matter(text: str) -> None:
-    assert parse_one(text) == parse_one(READS)
-
-
-def test_progress_before_a_result_on_its_line_is_skipped() -> None:
-    assert parse_one(READS.replace("00m:00s]\n", "00m:00s]\r")) == parse_one(READS)
-
-
-def test_groups_are_loads_of_their_own() -> None:
-    text = job("a") + job("b", 1, rw="read") + result("a") + result("b", 1)
-    first, second = parse_fio_text(text)
-    assert (first.name, first.pattern) == ("a", "randread")
-    assert (second.name, second.pattern) == ("b", "read")
 
 
 def test_clones_and_jobs_of_a_group_are_one_load() -> None:
@@ -72,9 +59,6 @@ def test_clones_and_jobs_of_a_group_are_one_load() -> None:
     assert (apart.inflight, apart.measured.requests, apart.percentiles) == (16, 2000, ())
     differ = parse_one(job(depth="8") + job("b", depth="4", rw="randwrite") + result(jobs=2))
     assert (differ.inflight, differ.pattern) == (12, "randrw")
-
-
-def test_synchronous_engine_has_one_in_flight() -> None:
     assert parse_one(job(engine="psync") + "...\n" + result(jobs=4)).inflight == 4
 
 
@@ -176,8 +160,10 @@ def test_load_that_cannot_be_judged_says_why(text: str, problem: str) -> None:
 
 
 def test_one_load_that_cannot_be_judged_does_not_cost_the_others() -> None:
-    trims, reads = parse_fio_text(job(rw="trim") + job("b", 1) + result() + result("b", 1))
+    text = job(rw="trim") + job("b", 1, rw="read") + result() + result("b", 1)
+    trims, reads = parse_fio_text(text)
     assert (bool(trims.problem), reads.problem) == (True, "")
+    assert (reads.name, reads.pattern) == ("b", "read")
 
 
 STATS = "Disk stats (read/write):\n"
@@ -259,16 +245,7 @@ def test_other_text_is_not_output_of_fio() -> None:
     assert not is_fio_text("fio-3.28\nStarting 1 process")
 
 
-@st.composite
-def damaged(draw: st.DrawFn) -> str:
-    """Return a result of which a part is removed or replaced."""
-    text = draw(st.sampled_from([RUNS, MIX, WRITES]))
-    begin = draw(st.integers(0, len(text)))
-    end = draw(st.integers(begin, min(len(text), begin + 200)))
-    return text[:begin] + draw(st.text(max_size=20)) + text[end:]
-
-
-@given(st.text() | damaged())
+@given(st.text() | damaged_text([RUNS, MIX, WRITES]))
 def test_any_text_is_parsed_or_rejected(text: str) -> None:
     with contextlib.suppress(DiskslaError):
         for measurement in parse_fio_text(text):

@@ -131,15 +131,6 @@ def test_other_loads_are_judged_by_the_cost_law(
     assert result.required == pytest.approx(required, rel=1e-3)
 
 
-def test_load_that_paused_is_untested_unless_it_passes() -> None:
-    slow, fast = (
-        msgspec.structs.replace(measurement(iops=iops), is_paced=True) for iops in (700.0, 1000.0)
-    )
-    assert verdicts(slow) == {"randread-4k": "untested"}
-    assert "paused between requests" in judged(slow)["randread-4k"].reason
-    assert verdicts(fast) == {"randread-4k": "pass"}
-
-
 def test_bandwidth_limit_applies_to_large_requests() -> None:
     loads = [
         measurement("randread", 512 * KIB, depth, iops=iops)
@@ -182,26 +173,27 @@ def test_failure_at_a_limit_of_the_machine_is_untested() -> None:
     assert "only 600 such IOPS" in results[-1].reason
 
 
-def test_rate_far_above_the_limit_is_of_another_disk() -> None:
-    """A cache, for example of ZFS, which accepts direct I/O."""
-    assert verdicts(measurement(iops=2900.0)) == {"randread-4k": "pass"}
-    (result,) = judged(measurement(iops=32_000.0)).values()
-    assert (result.verdict, result.reason[:18]) == ("untested", "32 times the limit")
-
-
-def test_what_was_in_flight_at_the_disk_decides() -> None:
-    def load(**changes: Any) -> Measurement:
-        return msgspec.structs.replace(measurement(iops=700.0), **changes)
-
-    synced = load(waits="fsync=1")
-    assert verdicts(load(counted_inflight=1.0)) == {"randread-4k": "untested"}
-    assert judged(load(counted_inflight=1.0))["randread-4k"].reason == (
-        "only 1 in flight at the disk on average; the promise needs 32"
-    )
-    assert verdicts(synced) == {"randread-4k": "untested"}
-    assert "(fsync=1)" in judged(synced)["randread-4k"].reason
-    assert verdicts(load(waits="fsync=1", counted_inflight=31.0)) == {"randread-4k": "fail"}
-    assert verdicts(load(inflight=8, counted_inflight=40.0)) == {"randread-4k-q8": "fail"}
+@pytest.mark.parametrize(
+    ("changes", "iops", "verdict", "reason"),
+    [
+        ({"is_paced": True}, 700.0, "untested", "it paused between requests, so it asked for"),
+        ({"is_paced": True}, 1000.0, "pass", ""),
+        ({"counted_inflight": 1.0}, 700.0, "untested", "only 1 in flight at the disk on average;"),
+        ({"waits": "fsync=1"}, 700.0, "untested", "requests wait for each other (fsync=1)"),
+        ({"waits": "fsync=1", "counted_inflight": 31.0}, 700.0, "fail", ""),
+        ({"inflight": 8, "counted_inflight": 40.0}, 700.0, "fail", ""),
+        # A cache, for example of ZFS, which accepts direct I/O.
+        ({}, 2900.0, "pass", ""),
+        ({}, 32_000.0, "untested", "32 times the limit"),
+    ],
+)
+def test_a_load_that_proves_nothing_is_untested(
+    changes: dict[str, Any], iops: float, verdict: str, reason: str
+) -> None:
+    [result] = judged(msgspec.structs.replace(measurement(iops=iops), **changes)).values()
+    assert result.verdict == verdict
+    assert result.reason.startswith(reason)
+    assert bool(reason) == bool(result.reason)
 
 
 def test_load_within_one_allocation_unit_is_untested() -> None:
@@ -279,10 +271,10 @@ TERMS = (
     st.sampled_from(TERMS),
     st.sampled_from([512, 4 * KIB, 16 * KIB, 256 * KIB, MIB]),
     st.floats(0.05, 0.95),
-    st.integers(32, 256),
-    st.floats(0.1, 3.0),
+    st.integers(1, 256),
+    st.floats(0.01, 3.0),
 )
-def test_any_mix_passes_at_its_limit_and_fails_below(
+def test_any_mix_passes_at_its_limit_and_fails_below_if_it_is_deep(
     terms: SeparateTerms | SumTerms | TimeSharedTerms,
     request_bytes: int,
     write_share: float,
@@ -305,33 +297,19 @@ def test_any_mix_passes_at_its_limit_and_fails_below(
     suite = make_suite("terms", limits, TOLERANCE)
     results, unjudged = judge_imported(suite, limits, (imported,), TOLERANCE)
     assert not unjudged
-    assert results[-1].verdict == ("pass" if load > 1 - TOLERANCE else "fail")
     assert results[-1].ratio == pytest.approx(load, rel=1e-3)
-
-
-@given(st.sampled_from(TERMS), st.floats(0.0, 1.0), st.integers(1, 31), st.floats(0.01, 5.0))
-def test_a_shallow_load_never_fails(
-    terms: SeparateTerms | SumTerms | TimeSharedTerms,
-    write_share: float,
-    inflight: int,
-    load: float,
-) -> None:
-    limits = custom_limits(terms)
-    at_limit = effective_iops(limits, 4 * KIB, write_share)
-    assert at_limit is not None
-    imported = measurement(
-        "randrw", inflight=inflight, iops=at_limit.promise * load, write_share=write_share
-    )
-    suite = make_suite("terms", limits, TOLERANCE)
-    results, _ = judge_imported(suite, limits, (imported,), TOLERANCE)
-    assert results[-1].verdict in {"pass", "untested"}
+    if load > 1 - TOLERANCE:
+        assert results[-1].verdict == "pass"
+    elif inflight >= 32 or inflight < 16:  # in between, the bandwidth needs fewer than the IOPS
+        assert results[-1].verdict == ("fail" if inflight >= 32 else "untested")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
 def test_encodings_of_windows_are_decoded(path: Path, encoding: str) -> None:
     """PowerShell writes UTF-16 with a byte order mark when output is redirected."""
-    data = path.read_text(encoding="utf-8").encode(encoding)
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    data = (mark + path.read_text(encoding="utf-8")).encode(encoding)
     assert parse_result(decode_text(data)) == parse_result(path.read_text(encoding="utf-8"))
 
 
@@ -375,10 +353,6 @@ def test_a_message_names_what_stands_there() -> None:
         parse_result(str({"fio version": "fio-3.33", "jobs": []}))
     with pytest.raises(DiskslaError, match="found '<node-1> hostname=a"):
         parse_result("<node-1> hostname=a, be=0, 64-bit, os=Linux")
-
-
-def test_big_endian_utf16_is_decoded() -> None:
-    assert decode_text(b"\xfe\xff\x00a") == "a"
 
 
 @pytest.mark.parametrize("text", ["", "IOPS=17.0k, BW=66.4MiB/s"])

@@ -20,12 +20,6 @@ SOMETHING = DirectionResult(
 )
 
 
-def test_percentiles_from_bins() -> None:
-    seconds = [each.seconds for each in percentiles_of(SOMETHING.bins)]
-    assert seconds == [0.001, 0.001, 0.011, 0.011]
-    assert percentiles_of(()) == ()
-
-
 @given(st.lists(st.tuples(st.floats(1e-6, 10), st.integers(0, 1000)), min_size=1))
 def test_percentile_covers_its_share(pairs: list[tuple[float, int]]) -> None:
     bins = tuple(LatencyBin(seconds, count) for seconds, count in sorted(pairs))

@@ -5,17 +5,16 @@ from hypothesis import strategies as st
 from disksla.measure.fio.result import DirectionResult, FioResult
 from disksla.measure.verification.preconditions import (
     Violation,
-    boot_disk,
     journal_writes,
+    known_violations,
     least_runtime_s,
     other_load,
     other_share,
     short_runtime,
     transferred_between,
     transferred_by,
-    wrong_file_system,
 )
-from disksla.measure.verification.suites import make_suite
+from disksla.measure.verification.suites import SuiteName, make_suite
 from disksla.promise.catalogue.cost_model import Rates, Work, separate_charges
 from disksla.promise.catalogue.limits import NO_LIMITS
 from support.simulated_host import a_disk
@@ -44,19 +43,29 @@ def test_least_runtime_is_accepted(tolerance: float) -> None:
     assert short_runtime(0.9 * least_runtime_s(tolerance), tolerance) is not None
 
 
-@pytest.mark.parametrize("mount_point", ["/", "/boot", "/boot/efi", "/usr"])
-def test_boot_disk_is_a_violation(mount_point: str) -> None:
-    found = violation(boot_disk(a_disk(mount_points=("/data", mount_point))))
-    assert found.message == f"the system runs from vda: it is mounted at {mount_point}"
-    assert boot_disk(a_disk(mount_points=("/data", "/home"))) is None
-
-
-def test_vk_accepts_four_file_systems() -> None:
-    vk, yandex = (make_suite(name, NO_LIMITS, 0.03) for name in ("vk", "yandex"))
-    assert wrong_file_system(vk, "xfs") is None
-    assert wrong_file_system(yandex, "btrfs") is None
-    found = violation(wrong_file_system(vk, "btrfs"))
-    assert found.message == "the scratch file is on btrfs; suite vk expects ext2, ext3, ext4, xfs"
+@pytest.mark.parametrize(
+    ("mount_points", "suite", "file_system", "expected"),
+    [
+        (("/data", "/home"), "vk", None, []),
+        ((), "vk", "xfs", []),
+        ((), "yandex", "btrfs", []),
+        (
+            ("/data", "/boot/efi", "/"),
+            "vk",
+            "btrfs",
+            [
+                "the system runs from vda: it is mounted at /, /boot/efi",
+                "the scratch file is on btrfs; suite vk expects ext2, ext3, ext4, xfs",
+            ],
+        ),
+    ],
+)
+def test_what_is_known_before_the_disk_is_accessed(
+    mount_points: tuple[str, ...], suite: SuiteName, file_system: str | None, expected: list[str]
+) -> None:
+    disk = a_disk(mount_points=mount_points)
+    found = known_violations(disk, make_suite(suite, NO_LIMITS, 0.03), 60.0, 0.03, file_system)
+    assert [each.message for each in found] == expected
 
 
 def test_little_other_load_is_accepted() -> None:
@@ -104,10 +113,6 @@ def test_journal_writes() -> None:
     assert journal_writes(0.1).writes == 1
 
 
-def test_other_share_without_limits_is_0() -> None:
-    assert other_share((), 1.0, Work(5, 5, 5, 5), Work(), 4096) == 0.0
-
-
 amounts = st.integers(0, 10**9)
 transfers = st.builds(Work, amounts, amounts, amounts, amounts)
 
@@ -117,4 +122,5 @@ def test_own_transfers_are_not_other_load(
     own: Work, more: Work, size: int, seconds: float
 ) -> None:
     assert other_share(CHARGES, seconds, own, own, size) == 0.0
+    assert other_share((), seconds, more, Work(), size) == 0.0
     assert other_share(CHARGES, seconds, own + more, own, size) >= 0.0

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
-from disksla.base.text import escape_xml
 from disksla.base.units import MIB
 from disksla.measure.fio.result import NOTHING, DirectionResult
 from disksla.measure.verification.judge import judge_test, make_report, without_measurement
@@ -18,8 +17,6 @@ from disksla.measure.verification.report import (
     VerificationReport,
     decode_report,
     encode_report,
-    format_amount,
-    format_percent,
     format_result,
     format_subject,
     report_verdict,
@@ -87,38 +84,37 @@ def judge(test: str, iops: float, mean_latency_s: float | None = 0.001) -> Suite
         ("read-1m", 100.0, "pass", 1.0, 1.0),
         ("read-1m", 70.0, "fail", 0.7, 1.0),
         ("randread-4k", 0.0, "fail", 0.0, 1.0),
+        ("write-1m", 1000.0, "skipped", None, None),
     ],
 )
 def test_rate_passes_within_tolerance(
-    test: str, iops: float, verdict: str, ratio: float, required_ratio: float
+    test: str, iops: float, verdict: str, ratio: float | None, required_ratio: float | None
 ) -> None:
     found = judge(test, iops)
-    assert found.verdict == verdict
+    assert (found.verdict, found.level) == (verdict, None)
     assert (found.ratio, found.required_ratio) == pytest.approx((ratio, required_ratio))
-    assert found.reason == ("" if iops else "no request completed")
+    reason = {"skipped": "the terms promise no bandwidth for writes"}.get(verdict, "")
+    assert found.reason == (reason if iops else "no request completed")
 
 
 @pytest.mark.parametrize(
-    ("mean_latency_s", "verdict", "ratio"),
+    ("iops", "mean_latency_s", "verdict", "ratio", "reason"),
     [
-        (0.001, "pass", 2.0),
-        (0.00206, "pass", 0.97087),
-        (0.0021, "fail", 0.95238),
-        (0.0, "pass", 2e6),
+        (970.0, 0.001, "pass", 2.0, ""),
+        (970.0, 0.00206, "pass", 0.97087, ""),
+        (970.0, 0.0021, "fail", 0.95238, ""),
+        (970.0, 0.0, "pass", 2e6, ""),
+        (600.0, 0.05, "fail", 0.04, "the disk completed only 600 of 970 IOPS, so requests queued"),
+        (0.0, None, "fail", 0.0, "no request completed"),
     ],
 )
 def test_latency_passes_within_tolerance(
-    mean_latency_s: float, verdict: str, ratio: float
+    iops: float, mean_latency_s: float | None, verdict: str, ratio: float, reason: str
 ) -> None:
-    found = judge("latency-randread-4k", 970.0, mean_latency_s)
+    found = judge("latency-randread-4k", iops, mean_latency_s)
     assert (found.verdict, found.unit, found.measured) == (verdict, "seconds", mean_latency_s)
     assert found.ratio == pytest.approx(ratio, rel=1e-4)
-
-
-def test_latency_reports_a_missed_rate() -> None:
-    found = judge("latency-randread-4k", 600.0, 0.05)
-    assert found.verdict == "fail"
-    assert found.reason == "the disk completed only 600 of 970 IOPS, so requests queued"
+    assert (found.reason, found.level) == (reason, None)
 
 
 def test_indicative_latency_never_fails() -> None:
@@ -128,15 +124,6 @@ def test_indicative_latency_never_fails() -> None:
     assert found.verdict == "shown"
     assert found.ratio == pytest.approx(0.04)
     assert found.reason == "the latency is indicative; it is shown, not judged"
-
-
-def test_no_requirement_is_skipped() -> None:
-    found = judge("write-1m", 1000.0)
-    assert (found.verdict, found.reason) == (
-        "skipped",
-        "the terms promise no bandwidth for writes",
-    )
-    assert found.measured is None
 
 
 @pytest.mark.parametrize(
@@ -157,13 +144,6 @@ def test_level_is_reported_for_terms_with_credits(
     found = judge_test(test, measurement(test, iops), TOLERANCE, is_throttled_at_base=is_throttled)
     assert found.level == level
     assert judge("randread-4k", iops).level is None
-
-
-def test_no_level_without_completed_requests() -> None:
-    terms = SumTerms(iops=300.0, latency_s=0.001)
-    test = suite_test("latency-randread-4k", make_suite("terms", custom_limits(terms), TOLERANCE))
-    found = judge_test(test, measurement(test, 0.0, None), TOLERANCE)
-    assert (found.ratio, found.level, found.reason) == (0.0, None, "no request completed")
 
 
 @pytest.mark.parametrize(
@@ -215,20 +195,7 @@ def report_of(
 def test_report_identifies_its_disk() -> None:
     report = report_of((judge("randread-4k", 1000.0),))
     assert (report.device, report.key, report.serial) == ("vdb", "wwn:0x5", "vol-1")
-    report = make_report(
-        SUITE,
-        ASSIGNMENT,
-        None,
-        (without_measurement(suite_test("randread-4k"), "skipped", "not in the result"),),
-        target="elsewhere",
-        tool="DiskSpd",
-        tolerance_ratio=TOLERANCE,
-        began_timestamp_s=0.0,
-        ended_timestamp_s=0.0,
-        unjudged=("x: why",),
-    )
-    assert (report.device, report.key, report.model) == (None, None, None)
-    assert (report.unjudged, report.terms) == (("x: why",), "vk.ceph-ssd")
+    assert report.terms == "vk.ceph-ssd"
 
 
 cases = st.builds(
@@ -289,24 +256,6 @@ def test_any_bytes_are_decoded_or_rejected(text: bytes) -> None:
     assert text.strip() == GOOD.strip()
 
 
-@pytest.mark.parametrize(
-    ("unit", "amount", "text"),
-    [
-        ("iops", 11250.0, "11250 IOPS"),
-        ("bytes_per_second", 125.0 * 2**20, "125 MiB/s"),
-        ("seconds", 0.0005, "0.5 ms"),
-        ("iops", None, "-"),
-        (None, 1.0, "-"),
-    ],
-)
-def test_amount_has_its_unit(unit: str | None, amount: float | None, text: str) -> None:
-    assert format_amount(unit, amount) == text  # type: ignore[arg-type]
-
-
-def test_percent_has_one_decimal() -> None:
-    assert (format_percent(0.7), format_percent(None)) == ("70.0%", "-")
-
-
 def test_result_is_one_sentence() -> None:
     sentences = {result.test: format_result(result) for result in RESULTS}
     assert sentences["read-1m"] == (
@@ -326,9 +275,3 @@ def test_subject_of_custom_terms_and_imported_results() -> None:
     assert format_subject(imported) == "imported result, terms vk.ceph-ssd"
     imported = a_report(target="elsewhere")
     assert format_subject(imported) == "imported result for disk vdb, terms vk.ceph-ssd"
-
-
-def test_characters_that_xml_forbids_are_escaped() -> None:
-    assert (
-        escape_xml("a\x00\x1b\udcff\ufffe\n\U0001f4be") == "a\\x00\\x1b\\udcff\\ufffe\n\U0001f4be"
-    )

@@ -10,6 +10,7 @@ from disksla.measure.verification.judge import SuitePlan, base_estimate_s
 from disksla.measure.verification.suites import (
     Requirement,
     Suite,
+    SuiteName,
     SuiteTest,
     default_suite,
     make_suite,
@@ -60,13 +61,6 @@ def required(suite: Suite) -> dict[str, float | None]:
     }
 
 
-@pytest.mark.parametrize(
-    ("provider", "name"), [("vk", "vk"), ("yandex", "yandex"), ("configuration", "terms")]
-)
-def test_default_suite_of_a_provider(provider: str, name: str) -> None:
-    assert default_suite(provider) == name
-
-
 def test_vk_suite_has_sizes_bandwidth_and_latency() -> None:
     suite = catalog_suite("vk.ef-nvme", 500 * GIB)
     assert required(suite) == pytest.approx(
@@ -92,10 +86,17 @@ def test_vk_suite_has_sizes_bandwidth_and_latency() -> None:
     assert suite.file_bytes == 512 * MIB
 
 
-@pytest.mark.parametrize(("terms", "binding"), [("vk.ef-nvme", True), ("vk.ceph-ssd", False)])
-def test_only_guaranteed_latency_is_binding(terms: str, binding: bool) -> None:
-    suite = catalog_suite(terms, 100 * GIB)
-    assert requirement_of(suite, "latency-randread-4k").is_binding is binding
+def test_only_guaranteed_latency_is_binding() -> None:
+    guaranteed, indicative = (
+        requirement_of(catalog_suite(terms, 100 * GIB), "latency-randread-4k")
+        for terms in ("vk.ef-nvme", "vk.ceph-ssd")
+    )
+    assert (guaranteed.is_binding, indicative.is_binding) == (True, False)
+    limits = msgspec.structs.replace(
+        custom_limits(SeparateTerms(read_iops=500.0)), latency_s=0.001, latency_kind=None
+    )
+    suite = make_suite("terms", limits, TOLERANCE)
+    assert requirement_of(suite, "latency-randread-4k").is_binding
 
 
 def test_requirement_names_its_reason() -> None:
@@ -138,16 +139,14 @@ def test_tests_of_a_fast_disk_have_the_depth_that_it_needs(
 
 
 def test_yandex_requires_its_published_formula() -> None:
-    amounts = required(catalog_suite("yandex.network-hdd", 256 * GIB))
+    suite = catalog_suite("yandex.network-hdd", 256 * GIB)
+    amounts = required(suite)
     small = 1 / (1 / 300 + 4 * KIB / (30 * MIB))
     large = 4 * MIB / (1 / 300 + 4 * MIB / (30 * MIB))
     assert small == pytest.approx(288.72, abs=0.01)
     assert amounts["randread-4k"] == amounts["read-4k"] == pytest.approx(small)
     assert amounts["write-4m"] == pytest.approx(large)
-
-
-def test_requirement_has_the_burst_rate() -> None:
-    requirement = requirement_of(catalog_suite("yandex.network-hdd", 256 * GIB), "randread-4k")
+    requirement = requirement_of(suite, "randread-4k")
     assert requirement.burst == pytest.approx(4 * requirement.promised)
     assert requirement.why == "published formula for requests of 4 KiB"
 
@@ -176,31 +175,30 @@ def test_custom_terms_use_default_conditions() -> None:
     assert (tests["randread-4k"].inflight, tests["read-1m"].inflight) == (32, 16)
 
 
-def test_bandwidth_caps_required_iops() -> None:
-    """16 KiB x half of 20000 IOPS would be 156 MiB/s, and only 100 are promised."""
-    limits = custom_limits(
-        SeparateTerms(read_iops=20000.0, read_bytes_per_second=100.0 * MIB, latency_s=0.001)
-    )
-    requirement = requirement_of(make_suite("vk", limits, TOLERANCE), "randread-16k")
-    assert requirement.required == requirement.promised == pytest.approx(6400)
-    assert requirement.why == "capped by the bandwidth limit for requests of 16 KiB"
-
-
-def test_iops_cap_required_bandwidth() -> None:
-    limits = custom_limits(SeparateTerms(read_iops=50.0, read_bytes_per_second=100.0 * MIB))
-    requirement = requirement_of(make_suite("terms", limits, TOLERANCE), "read-1m")
-    assert requirement.required == 50 * MIB
-    assert requirement.why == "capped by the IOPS limit for requests of 1 MiB"
-    latency = by_test(make_suite("terms", limits, TOLERANCE))["latency-randread-4k"]
+@pytest.mark.parametrize(
+    ("terms", "name", "test", "required", "why"),
+    [
+        # 16 KiB x half of 20000 IOPS would be 156 MiB/s, and only 100 are promised.
+        (
+            (20_000.0, 100.0 * MIB),
+            "vk",
+            "randread-16k",
+            6400,
+            "bandwidth limit for requests of 16",
+        ),
+        ((50.0, 100.0 * MIB), "terms", "read-1m", 50 * MIB, "IOPS limit for requests of 1 MiB"),
+    ],
+)
+def test_one_limit_caps_the_other(
+    terms: tuple[float, float], name: SuiteName, test: str, required: float, why: str
+) -> None:
+    limits = custom_limits(SeparateTerms(read_iops=terms[0], read_bytes_per_second=terms[1]))
+    suite = make_suite(name, limits, TOLERANCE)
+    found = requirement_of(suite, test)
+    assert found.required == pytest.approx(required)
+    assert found.why.startswith(f"capped by the {why}")
+    latency = by_test(suite)["latency-randread-4k"]
     assert latency.skip_reason == "the terms name no latency"
-
-
-def test_latency_is_guaranteed_by_default() -> None:
-    limits = msgspec.structs.replace(
-        custom_limits(SeparateTerms(read_iops=500.0)), latency_s=0.001, latency_kind=None
-    )
-    suite = make_suite("terms", limits, TOLERANCE)
-    assert requirement_of(suite, "latency-randread-4k").is_binding
 
 
 def test_no_limits_require_nothing() -> None:
@@ -245,12 +243,6 @@ def test_required_never_exceeds_promised(
         assert test.requirement.promised <= limit * (1 + 1e-9)
 
 
-def test_burst_exceeds_the_promise() -> None:
-    limits = custom_limits(SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8000.0)))
-    requirement = requirement_of(make_suite("terms", limits, TOLERANCE), "randread-4k")
-    assert (requirement.promised, requirement.burst) == (300, 2000)
-
-
 M6I = SharedLimits(
     "ebs",
     "all EBS volumes of the instance together",
@@ -290,14 +282,10 @@ LIMITS = custom_limits(SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_cre
 PLAN = SuitePlan(make_suite("terms", LIMITS, 0.03), "/dev/x", None, 10.0, 0.03, with_writes=False)
 
 
-def test_plan_estimates_its_duration() -> None:
-    assert PLAN.estimate_s == pytest.approx(13)
-    assert base_estimate_s(LIMITS) == pytest.approx(5)
-
-
 def test_plan_without_writes_runs_reads_only() -> None:
     assert [test.name for test in PLAN.tests] == ["randread-4k"]
     assert len(PLAN._replace(with_writes=True).tests) == 2
+    assert (PLAN.estimate_s, base_estimate_s(LIMITS)) == pytest.approx((13, 5))
 
 
 def test_tests_not_run_are_unmeasured_or_skipped() -> None:

@@ -145,17 +145,6 @@ def test_series_have_no_two_lines_for_a_number_of_vcpus() -> None:
             assert before < after
 
 
-def test_number_of_machine_types() -> None:
-    assert len(table_of(rules_of("aws"))) == 1376
-    bursting = [
-        row for row in table_of(rules_of("aws")) if row["maximum_iops"] != row["baseline_iops"]
-    ]
-    assert len(bursting) == 543
-    assert len(table_of(rules_of("azure"))) == 135
-    assert len(table_of(rules_of("gcp"))) == 273
-    assert len(table_of(rules_of("alibaba"))) == 215
-
-
 def both(iops: float, bytes_per_second: float) -> Rates:
     return Rates(iops, iops, bytes_per_second, bytes_per_second)
 
@@ -257,12 +246,6 @@ def test_google_machine_without_a_bandwidth_or_a_type_of_disk() -> None:
 def test_alibaba_instance() -> None:
     [group] = groups_of("alibaba", "c6.13xlarge").values()
     assert group.limits.rates == both(100000, 1000 * MB)
-
-
-def test_yandex_by_vcpus() -> None:
-    ssd, local = machine_groups(rules_of("yandex"), machine_of_vcpus(2))
-    assert ssd.limits.rates == both(7000, 90 * MIB)
-    assert local.limits.rates == both(20000, 200 * MIB)
 
 
 @given(st.integers(1, 256), st.integers(1, 256))

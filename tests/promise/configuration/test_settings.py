@@ -1,5 +1,6 @@
 """The records of the configuration, read from nodes."""
 
+import re
 from itertools import permutations
 from typing import Any
 
@@ -7,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.base.errors import DiskslaError
 from disksla.base.schema.reader import Node, Problem, read_record
+from disksla.base.schema.yaml_file import parse_record
 from disksla.promise.catalogue.limits import Bucket, Burst, Conditions, Limits, Rates, build_limits
 from disksla.promise.configuration.custom_terms import (
     SeparateTerms,
     TimeSharedTerms,
     custom_limits,
 )
-from disksla.promise.configuration.settings import DiskEntry, ProbeEntry, Settings
+from disksla.promise.configuration.settings import DevicePattern, DiskEntry, ProbeEntry, Settings
 from disksla.promise.disk_entry import DiskMatch
 from support.schema_nodes import node
 
@@ -269,3 +272,80 @@ data = st.recursive(
 def test_settings_from_any_nodes(value: Any) -> None:
     settings, problems = read_record(node(value), Settings)
     assert (settings is None) == bool(problems)
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_pattern_is_searched_in_name(text: str, name: str) -> None:
+    pattern = DevicePattern.parse(re.escape(text))
+    assert pattern.is_in(name) == (text in name)
+    assert pattern.is_in(name + text)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a|a)*b", "(a+)+b", "(a|aa)+$", "(?:a?){99}a{99}$", "(.*)*b"]
+)
+def test_search_time_is_linear(pattern: str) -> None:
+    """Python's `re` takes exponential time for each of these."""
+    assert not DevicePattern.parse(pattern).is_in("a" * 255 + "!")
+
+
+@pytest.mark.parametrize(
+    "text", ["(", "[", "*", "(?=a)", r"(a)\1", "a{9999}", "((a{99}){99}){99}"]
+)
+def test_parse_rejects_invalid_expressions(text: str) -> None:
+    with pytest.raises(
+        ValueError, match=r"^found '.*'; expected a regular expression \(.+\)$"
+    ) as raised:
+        DevicePattern.parse(text)
+    assert text in str(raised.value)
+
+
+def test_search_in_name_with_surrogates() -> None:
+    assert DevicePattern.parse("^sd.$").is_in("sd\udcff")
+    assert not DevicePattern.parse("^sd$").is_in("sd\udcff")
+
+
+def test_patterns_are_equal_by_text() -> None:
+    assert DevicePattern.parse("^vd") == DevicePattern("^vd")
+
+
+def match_of(key: str, written: str) -> DiskMatch:
+    return parse_record(f"{key}: {written}\n".encode(), "f", DiskMatch, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "read"),
+    [
+        ("mountpoint", "/pgdata/", "/pgdata"),
+        ("mountpoint", "//pg//data/./x/..", "/pg/data"),
+        ("mountpoint", "/", "/"),
+        ("by_id", "virtio-data", "virtio-data"),
+        ("by_id", "/dev/disk/by-id/virtio-data", "virtio-data"),
+        ("by_id", "/dev/disk/azure/scsi1/lun0", "disk/azure/scsi1/lun0"),
+        ("by_id", "disk/by-path/pci-0", "disk/by-path/pci-0"),
+        ("device", "/dev/mapper/vg-pg", "mapper/vg-pg"),
+        ("device", "/dev/vg/pg", "vg/pg"),
+    ],
+)
+def test_names_are_normalised(key: str, written: str, read: str) -> None:
+    assert getattr(match_of(key, written), key) == read
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "problem"),
+    [
+        ("mountpoint", "pgdata", "found 'pgdata'; expected a path that starts with /"),
+        ("by_id", "/dev/vdb/x", "found '/dev/vdb/x'; expected a link such as virtio-data"),
+        ("by_id", "disk/azure", "found 'disk/azure'; expected a link"),
+        ("device", "/dev/disk/azure/lun0", "expected a kernel name .*use by_id"),
+    ],
+)
+def test_other_names_are_errors(key: str, written: str, problem: str) -> None:
+    with pytest.raises(DiskslaError, match=problem):
+        match_of(key, written)
+
+
+@given(st.lists(st.sampled_from(["a", ".", "", "b c"]), max_size=5))
+def test_mount_point_is_normalised_once(parts: list[str]) -> None:
+    once = match_of("mountpoint", f"'/{'/'.join(parts)}'").mountpoint
+    assert match_of("mountpoint", f"'{once}'").mountpoint == once

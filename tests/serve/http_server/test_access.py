@@ -22,6 +22,8 @@ from disksla.serve.http_server.config import RateLimit
 from disksla.serve.http_server.http_protocol import HttpConnection
 from support.log_events import events
 
+Logged = pytest.LogCaptureFixture
+
 TLS = "tls_server_config: {cert_file: server.crt, key_file: server.key}\n"
 HASH = "$2b$04$" + "a" * 53
 USERS = f"basic_auth_users: {{alice: {HASH}}}\n"
@@ -66,7 +68,7 @@ def test_invalid_file_at_start_names_all_problems(web: Path) -> None:
     ]
 
 
-def test_settings_are_logged_at_start(web: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_settings_are_logged_at_start(web: Path, caplog: Logged) -> None:
     caplog.set_level(logging.INFO)
     load(web, TLS + USERS + "http_server_config: {http2: true}\n")
     assert events(caplog) == [
@@ -83,7 +85,7 @@ def test_users_change_with_the_file(web: Path) -> None:
     assert list(config.users) == ["carol"]
 
 
-def test_rewritten_files_change_nothing(web: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_rewritten_files_change_nothing(web: Path, caplog: Logged) -> None:
     access = load(web, TLS + USERS)
     before = access.policy()
     caplog.set_level(logging.INFO)
@@ -107,7 +109,7 @@ def test_rewritten_files_change_nothing(web: Path, caplog: pytest.LogCaptureFixt
     ],
 )
 def test_invalid_file_rejects_everything_until_fixed(
-    good: str, bad: str, web: Path, caplog: pytest.LogCaptureFixture
+    good: str, bad: str, web: Path, caplog: Logged
 ) -> None:
     access = load(web, good)
     config = access.policy().config
@@ -126,7 +128,7 @@ def test_invalid_file_rejects_everything_until_fixed(
     assert access.errors == 1
 
 
-def test_each_new_problem_is_logged(web: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_new_problem_is_logged(web: Path, caplog: Logged) -> None:
     access = load(web, USERS)
     for text in ("a: {}\n", "a: {}\n", "b: {}\n"):
         web.write_text(text)

@@ -175,22 +175,6 @@ async def test_equal_credentials_are_verified_once(
 
 
 @with_verifier
-async def test_addresses_take_turns(auth: BasicAuth, verifier: CountingVerifier) -> None:
-    """Six addresses with five passwords each delay another one by six verifications."""
-    flood = [
-        asyncio.create_task(auth.accept(USERS, basic(b"alice:%d" % number), f"c{number % 6}"))
-        for number in range(30)
-    ]
-    await asyncio.sleep(0)
-    rightful = asyncio.create_task(auth.accept(USERS, basic(b"b\xc3\xb6b:battery staple"), "r"))
-    await asyncio.sleep(0)
-    verifier.gate.set()
-    assert await asyncio.gather(*flood) == [False] * 30
-    assert await rightful
-    assert verifier.hashes.index(OTHER_HASH) <= 7
-
-
-@with_verifier
 async def test_flood_from_one_address_takes_no_place_of_another(
     auth: BasicAuth, verifier: CountingVerifier
 ) -> None:

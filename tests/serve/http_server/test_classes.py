@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from disksla.serve.http_server.connection import ListenAddress
 from disksla.serve.http_server.http_protocol import Reply, RequestHead, ServiceClass
-from disksla.serve.http_server.listen import ListenAddress
 from disksla.serve.http_server.server import DEFAULT_TIMEOUTS, Timeouts, WebServer
 from disksla.serve.http_server.turns import MOST_SCRAPES
 from support.waiting import eventually

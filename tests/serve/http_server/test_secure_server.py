@@ -16,8 +16,8 @@ import pytest
 
 from disksla.serve.http_server.access import AccessControl
 from disksla.serve.http_server.basic_auth import MAX_PENDING
+from disksla.serve.http_server.connection import ListenAddress
 from disksla.serve.http_server.http_protocol import Reply, RequestHead
-from disksla.serve.http_server.listen import ListenAddress
 from disksla.serve.http_server.server import DEFAULT_TIMEOUTS, Timeouts, WebServer
 from disksla.serve.http_server.tls import alternative_names
 from support.waiting import eventually

@@ -12,11 +12,13 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 
 from disksla.base.errors import DiskslaError
+from disksla.serve.http_server.connection import ListenAddress, parse_listen_address
 from disksla.serve.http_server.http_protocol import Reply, RequestHead
-from disksla.serve.http_server.listen import ListenAddress, parse_listen_address
 from disksla.serve.http_server.server import DEFAULT_TIMEOUTS, Timeouts, WebServer
 from support.log_events import events
 from support.waiting import eventually
+
+Logged = pytest.LogCaptureFixture
 
 LOOPBACK = ListenAddress("127.0.0.1", 0)
 ENDLESS = Timeouts(head_s=3600.0, answer_s=3600.0, idle_s=3600.0)
@@ -203,7 +205,7 @@ def test_body_is_not_read_as_a_request(port: int, body: bytes) -> None:
     assert b"Connection: close" in received
 
 
-def test_application_error_is_500_and_logged(port: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_application_error_is_500_and_logged(port: int, caplog: Logged) -> None:
     assert get(port, "/broken")[0] == 500
     assert get(port)[0] == 200
     assert "broken on purpose" in caplog.text
@@ -307,7 +309,7 @@ def few_descriptors() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_used_up_descriptors_are_logged_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_used_up_descriptors_are_logged_once_and_counted(caplog: Logged) -> None:
     caplog.set_level("INFO", "disksla.web")
     server = WebServer(lambda _: Reply(b"here\n"), [ListenAddress("127.0.0.1", 0)])
     [bound] = server.start()

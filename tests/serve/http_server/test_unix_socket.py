@@ -13,8 +13,8 @@ import pytest
 
 from disksla.base.operating_system.unix_socket import UnixSocket
 from disksla.serve.http_server.access import AccessControl
+from disksla.serve.http_server.connection import ListenAddress
 from disksla.serve.http_server.http_protocol import Reply, RequestHead
-from disksla.serve.http_server.listen import ListenAddress
 from disksla.serve.http_server.server import WebServer
 from support.log_events import events
 

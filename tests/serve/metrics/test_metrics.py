@@ -1,4 +1,4 @@
-"""Rows of the metric tables."""
+"""Rows of the metric tables, and the line of `systemctl status`."""
 
 import re
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
 from prometheus_client import ProcessCollector
 
 from disksla.base.histogram import Histogram
@@ -24,11 +25,13 @@ from disksla.serve.metrics.collector import SnapshotCollector, make_registry
 from disksla.serve.metrics.limit_metrics import LAW_OF_DISKS
 from disksla.serve.metrics.metric import Labelled, Metric, Value
 from disksla.serve.metrics.render import render_metrics
+from disksla.serve.metrics.self_metrics import status_line
 from disksla.state.pipeline.probe_results import ProbeResult
-from disksla.state.pipeline.snapshot import Snapshot, TermsSnapshot
+from disksla.state.pipeline.snapshot import DiskSnapshot, SamplerStats, Snapshot, TermsSnapshot
 from disksla.state.pipeline.totals import VerdictTotals
 from disksla.state.provider_count import ProviderState
 from disksla.verdict.throttling import Ceiling, Throttle
+from disksla.verdict.throttling.verdict import Verdict
 from metrics_page import METRICS, OF_DISKS, OF_THE_MACHINE, PAGE, documented
 from support.ebs_pages import Page
 from support.reports import RESULTS, a_report
@@ -38,12 +41,15 @@ from support.snapshots import (
     BURST_LIMITS,
     BYTE_CREDITS,
     IOPS_CREDITS,
+    SAMPLER,
+    KnownSnapshot,
     changed,
     disk_view,
     group_view,
     probed_disk_view,
     unknown_disk_view,
     view,
+    views,
 )
 
 DISK_ROWS = {metric.name: metric for metric in OF_DISKS}
@@ -199,3 +205,54 @@ def test_missing_pressure_is_absent() -> None:
     disk = changed(disk_view(), verdict_totals=totals)
     assert DISK_ROWS["disksla_throttled_pressure_seconds_total"].value(disk) is None
     assert DISK_ROWS["disksla_throttled_iowait_seconds_total"].value(disk) == 1.0
+
+
+HEALTHY = msgspec.structs.replace(SAMPLER, problems={})
+
+
+def line(*disks: DiskSnapshot, sampler: SamplerStats = HEALTHY) -> str:
+    return status_line(KnownSnapshot(disks, sampler), ABOUT)
+
+
+def disk(name: str, verdict: Verdict | None = None, *credit_shares: float) -> DiskSnapshot:
+    levels = [
+        msgspec.structs.replace(IOPS_CREDITS, estimate_credits=8000.0 * share)
+        for share in credit_shares
+    ]
+    unknown = unknown_disk_view(name)
+    return changed(unknown, verdict=verdict, credits=tuple(levels))
+
+
+def test_number_of_monitored_disks() -> None:
+    assert line() == "0 disks monitored"
+    assert line(disk("vda")) == "1 disk monitored"
+    assert line(disk("vda", "idle"), disk("vdb", "met")) == "2 disks monitored"
+
+
+def test_problems_are_counted() -> None:
+    text = line(
+        *(disk("vda", "below"), disk("vdb", "throttled"), disk("vdc", "throttled")),
+        *(disk("vdd", "stalled"), disk("vde", "unproven")),
+    )
+    assert text == "5 disks monitored, 2 throttled now, 1 below its promise now, 1 stalled now"
+
+
+def test_lowest_credits_are_named() -> None:
+    text = line(disk("vda", "met", 0.5), disk("vdb", "met", 0.9, 0.125), disk("vdc", "met"))
+    assert text == "3 disks monitored, lowest burst credits: 12% on vdb"
+
+
+def test_unreadable_sources_and_failed_reload() -> None:
+    about = msgspec.structs.replace(ABOUT, reload_successful=False)
+    assert status_line(view(), about) == (
+        "0 disks monitored; cannot read: inflight;"
+        " configuration reload failed, previous configuration in effect"
+    )
+
+
+@given(views)
+def test_status_line_of_any_snapshot(arbitrary: Snapshot) -> None:
+    text = status_line(arbitrary, ABOUT)
+    assert text.startswith(f"{len(arbitrary.disks)} disk")
+    unreadable = [name for name, works in arbitrary.sampler.collectors.items() if not works]
+    assert all(name in text for name in unreadable)

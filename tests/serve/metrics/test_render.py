@@ -16,8 +16,9 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from disksla.base.text import escape_bytes
+from disksla.serve.http_server import Reply
 from disksla.serve.metrics.collector import SnapshotCollector, make_registry
-from disksla.serve.metrics.render import MetricsPage, render_metrics
+from disksla.serve.metrics.render import render_metrics
 from disksla.state.pipeline.snapshot import Snapshot
 from support.examples import scaled
 from support.snapshots import (
@@ -59,7 +60,7 @@ def registry_of(shown: Snapshot) -> CollectorRegistry:
 
 def page_of(
     shown: Snapshot, accept: str = "", accept_encoding: str = "", names: Sequence[str] = ()
-) -> MetricsPage:
+) -> Reply:
     return render_metrics(registry_of(shown), accept, accept_encoding, names)
 
 

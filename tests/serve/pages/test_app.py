@@ -3,7 +3,9 @@
 import gzip
 import logging
 import re
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,12 +14,14 @@ import pytest
 
 from disksla.base.errors import DiskslaError
 from disksla.serve.http_server.http_protocol import HttpConnection, RequestHead
-from disksla.serve.pages.app import App, Controls, Sharing
+from disksla.serve.pages.app import App, Controls, PageCache, Sharing
 from disksla.state.pipeline.snapshot import Snapshot
 from disksla.tell.api import DisksDocument
-from disksla.tell.api.disks_query import MOST_DISKS
+from disksla.tell.api.disks_document import MOST_DISKS
 from support.log_events import events
 from support.snapshots import ABOUT, disk_view, view
+
+Logged = pytest.LogCaptureFixture
 
 
 def make_app(
@@ -241,7 +245,7 @@ def test_reload_can_be_switched_off() -> None:
     assert (status, body) == (403, b"cannot reload: it is switched off; send SIGHUP\n")
 
 
-def test_failed_reload_returns_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_reload_returns_the_reason(caplog: Logged) -> None:
     def fail() -> None:
         raise DiskslaError("disksla.yml: line 3: unknown key 'iosp'; expected iops \udcff")
 
@@ -251,7 +255,7 @@ def test_failed_reload_returns_the_reason(caplog: pytest.LogCaptureFixture) -> N
     assert not caplog.records
 
 
-def test_failing_page_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_page_is_logged_once(caplog: Logged) -> None:
     failing = True
 
     def snapshot() -> Snapshot:
@@ -275,3 +279,42 @@ def test_failing_page_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
             ("error", "cannot render page", {"path": "/metrics"}),
             ("info", "page renders again", {"path": "/metrics"}),
         ]
+
+
+def test_page_that_takes_long_to_render_is_shared() -> None:
+    clock = [0.0]
+    cache = PageCache[float](Sharing(0.1, lambda: clock[0]))
+
+    def render() -> float:
+        clock[0] += 2.0
+        return clock[0]
+
+    assert [cache.get("same", render) for _ in range(3)] == [2.0, 2.0, 2.0]
+
+
+def test_failed_page_is_rendered_again() -> None:
+    cache = PageCache[str](Sharing(1000))
+
+    def fail() -> str:
+        raise RuntimeError("broken on purpose")
+
+    with pytest.raises(RuntimeError):
+        cache.get("same", fail)
+    assert cache.get("same", lambda: "page") == "page"
+
+
+def test_concurrent_requests_share_one_rendering() -> None:
+    cache = PageCache[int](Sharing(1000))
+    gate = threading.Event()
+    renderings = []
+
+    def render() -> int:
+        renderings.append(threading.get_ident())
+        assert gate.wait(20)
+        return len(renderings)
+
+    with ThreadPoolExecutor(20) as pool:
+        pages = [pool.submit(cache.get, "same", render) for _ in range(20)]
+        gate.set()
+        assert {page.result() for page in pages} == {1}
+    assert len(renderings) == 1

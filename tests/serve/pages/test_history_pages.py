@@ -13,10 +13,8 @@ from disksla.kernel.consumers import Consumption
 from disksla.promise.catalogue import NO_LIMITS, Limits, Rates
 from disksla.promise.configuration import Configuration
 from disksla.promise.configuration.settings import Settings
-from disksla.serve.pages.charts import ChartPeriod, period_until
-from disksla.serve.pages.disk_card import disk_card
-from disksla.serve.pages.disk_charts import history_charts
-from disksla.serve.pages.disk_page import disk_page
+from disksla.serve.pages.charts import ChartPeriod, history_charts, period_until
+from disksla.serve.pages.disk_page import disk_card, disk_page
 from disksla.serve.pages.page import Frame, runbook_page
 from disksla.serve.pages.status_page import status_page
 from disksla.state.history.history import History
@@ -45,6 +43,8 @@ from support.snapshots import (
     view,
     views,
 )
+
+Golden = Callable[[Path, str], None]
 
 FRAME = Frame("db-1", "0.2.0", "/metrics")
 PERIOD = ChartPeriod("5 minutes", 300.0, 300.0, 1_800_000_000.0)
@@ -97,7 +97,7 @@ CHARTS = {
 }
 
 
-def test_charts(golden: Callable[[Path, str], None]) -> None:
+def test_charts(golden: Golden) -> None:
     drawn = [
         f"{name}\n{history_charts(slots, PERIOD, limits, 'vdb')}\n"
         for name, (slots, limits) in CHARTS.items()
@@ -180,7 +180,7 @@ def as_text(page: str) -> str:
     return "\n".join([*filter(None, lines), ""])
 
 
-def test_page_and_card_of_a_disk_with_everything(golden: Callable[[Path, str], None]) -> None:
+def test_page_and_card_of_a_disk_with_everything(golden: Golden) -> None:
     throttled, past = lived("iops-300-deep")
     [disk] = throttled.disks
     at_s = past.history.at_s or 0.0

@@ -15,7 +15,7 @@ from disksla.state.history.slot import RunningTotals, Slot
 from disksla.state.pipeline import DiskEvent, advance, to_saved_state
 from disksla.state.pipeline.saved_state import decode, encode
 from disksla.state.pipeline.state import State
-from disksla.tell.explanation.events import LogEvent, describe_events, new_events
+from disksla.tell.explanation.past import LogEvent, describe_events, new_events
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG, Machine, a_disk, reconfigured
 from support.simulated_limiter import DEVICE, Scenario, run

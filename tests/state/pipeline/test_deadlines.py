@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.state.pipeline.deadlines import DEAD_AFTER_S, close_deadlines, is_alive, next_deadline
+from disksla.state.pipeline.tick import DEAD_AFTER_S, close_deadlines, is_alive, next_deadline
 
 times = st.floats(0, 1e6)
 intervals = st.sampled_from([0.01, 0.1, 0.25, 1.0, 10.0])

@@ -25,8 +25,7 @@ from disksla.verdict.throttling.verdict import VERDICTS
 from support.nfs_client import Connections, Export, NfsClient
 
 NAME = "fs1.example:/export"
-Load = Callable[[Export, int], None]
-"""What an export does in the tick of this number."""
+Load = Callable[[Export, int], None]  # what an export does in the tick of this number
 
 
 def with_terms(terms: str | SumTerms, size_bytes: int | None = None, **options: str) -> Settings:
@@ -369,8 +368,7 @@ class Case(NamedTuple):
     settings: Settings
     loads: tuple[Load, ...]
     seconds: float = 12.0
-    throttled: str | None = None
-    """The limit; None if the mount must be accused of nothing."""
+    throttled: str | None = None  # the limit; None if the mount must be accused of nothing
     load: float | None = None
 
 

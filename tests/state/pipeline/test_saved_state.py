@@ -22,7 +22,8 @@ from disksla.state.pipeline.saved_state import (
     save_credits,
     seconds_since_saved,
 )
-from disksla.verdict.credits.bounds import Use, advance, from_bounds, initial
+from disksla.verdict.credits.account import CreditAccount
+from disksla.verdict.credits.bounds import Credits, Use, advance, from_bounds, initial
 from disksla.verdict.interval.interval import Clocks
 from support.any_records import Kinds, records
 
@@ -139,10 +140,13 @@ def test_disk_key_is_wwn_or_serial() -> None:
     assert disk_key(msgspec.structs.replace(disk, wwn="0x5000")) == "wwn:0x5000"
 
 
+def saved_as(credit: Credits) -> SavedCredits:
+    return save_credits(CreditAccount((credit,), 0.0), [BUCKET])["iops"]
+
+
 def test_credits_round_trip_without_elapsed_time() -> None:
     now = advance(from_bounds(BUCKET, 1e6, 2e6, 1.5e6), BUCKET, 0.1, Use.exactly(100.0), 100, 0)
-    saved = save_credits({BUCKET: now})
-    back = resume(saved["iops"], BUCKET, (0.0, 0.0))
+    back = resume(saved_as(now), BUCKET, (0.0, 0.0))
     assert back is not None
     assert back.lower_credits == pytest.approx(now.lower_credits, rel=1e-3)
     assert back.upper_credits == pytest.approx(now.upper_credits, rel=1e-3)
@@ -157,7 +161,7 @@ def test_resumed_bounds_contain_the_true_level(
     level = level_share * BUCKET.capacity
     wide = wide_share * BUCKET.capacity
     lower, upper = max(0.0, level - wide), min(BUCKET.capacity, level + wide)
-    saved = save_credits({BUCKET: from_bounds(BUCKET, lower, upper, level)})["iops"]
+    saved = saved_as(from_bounds(BUCKET, lower, upper, level))
     now = resume(saved, BUCKET, (max(0.0, elapsed_s - error_s), elapsed_s + error_s))
     drained = use_share * BUCKET.peak_per_second - BUCKET.fill_per_second
     truth = min(max(level - drained * elapsed_s, 0.0), BUCKET.capacity)
@@ -171,6 +175,6 @@ def test_credits_of_another_capacity_are_dropped() -> None:
 
 
 def test_initial_credits_can_be_saved() -> None:
-    saved = save_credits({BUCKET: initial(BUCKET)})["iops"]
+    saved = saved_as(initial(BUCKET))
     state = msgspec.structs.replace(STATE, disks={"wwn:1": SavedDisk("x", {"iops": saved})})
     assert decode(encode(state), MACHINE, CLOCKS) == state

@@ -1,4 +1,4 @@
-"""What is said of a disk first, and the headline of all disks."""
+"""What is said of a disk first, the headline of all disks, and what to do next."""
 
 import re
 from pathlib import Path
@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.commands.command_table import COMMANDS
+from disksla.promise.catalogue.limits import Assignment, Limits
 from disksla.tell.explanation import SHOWN_TEXT
 from disksla.tell.explanation.condition import (
     CONDITION_TEXT,
@@ -15,8 +17,10 @@ from disksla.tell.explanation.condition import (
     PeriodSeconds,
     describe_condition,
     headline,
+    next_step,
     present_condition,
     watched_period,
+    without_terms,
 )
 from disksla.verdict.credits.account import CreditLevel
 from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS, LimitKind, Verdict
@@ -139,3 +143,47 @@ def test_words_are_those_of_the_dashboards() -> None:
 
 def test_each_condition_has_a_colour() -> None:
     assert CONDITION_TEXT.keys() == set(CONDITIONS)
+
+
+KNOWN = Assignment("aws.gp3", "aws", "", 2**30, Limits(), source="configuration")
+UNKNOWN = Assignment("unknown", "", "", 2**30, Limits(), source="none")
+
+
+def step_of(condition: Condition, assignment: Assignment = KNOWN) -> str | None:
+    seconds = dict.fromkeys(CONDITIONS, 0.0) | {"ok": 200.0} | {condition: 100.0}
+    return next_step("vdb", assignment, seconds)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_each_problem_has_a_step_with_commands_that_are_there(condition: Condition) -> None:
+    step = step_of(condition)
+    assert (step is None) == (condition in {"idle", "ok"})
+    named = re.findall(r"disksla ([a-z-]+)", step or "advise")
+    assert {*named} <= COMMANDS.keys()
+
+
+def test_the_worst_problem_decides() -> None:
+    seconds = dict.fromkeys(CONDITIONS, 100.0)
+    assert next_step("vdb", KNOWN, seconds) == step_of("stalled")
+    seconds |= {"stalled": 0.0}
+    assert "for a ticket" in (next_step("vdb", KNOWN, seconds) or "")
+    assert next_step("vdb", KNOWN, seconds | {"below": 0.5}) == step_of("slow")
+
+
+def test_a_limit_of_a_disk_without_terms() -> None:
+    assert "disksla limits lists the types" in (step_of("unknown_limit", UNKNOWN) or "")
+    assert "doctor" in (step_of("unknown_limit") or "")
+
+
+@pytest.mark.parametrize(
+    ("sources", "begin"),
+    [
+        (["none"], "What this disk was sold as"),
+        (["none", "none"], "What these disks were sold as"),
+        (["none", "api"], None),
+        ([], None),
+    ],
+)
+def test_a_machine_without_terms(sources: list[str], begin: str | None) -> None:
+    found = without_terms(sources)
+    assert found is None if begin is None else (found or "").startswith(begin)

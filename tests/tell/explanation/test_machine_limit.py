@@ -1,7 +1,15 @@
-"""The limit of the machine over a disk."""
+"""The limit of the machine over a disk, and texts on it that no other test prints."""
 
 from disksla.commands._recent import FollowedStates, from_recording
-from disksla.promise.catalogue.machine import MachineChoice, find_machine
+from disksla.promise.catalogue import NO_LIMITS, Limits
+from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.catalogue.machine import (
+    MachineChoice,
+    MachineRules,
+    find_machine,
+    machine_groups,
+    machine_of_vcpus,
+)
 from disksla.promise.catalogue.machine_tables import load_machine_rules, read_table
 from disksla.promise.configuration.custom_terms import SumTerms
 from disksla.promise.configuration.settings import DiskEntry, MachineSettings, Settings
@@ -13,6 +21,7 @@ from disksla.tell.explanation.machine_limit import limits_over, machine_limit
 from disksla.tell.explanation.past import HistoryView, most_throttled
 from disksla.tell.explanation.sentences import LargerMachine, explain
 from disksla.tell.explanation.summary import Summary, SummaryPart
+from disksla.tell.machine_text import DiskOnMachine, compare, machine_note
 from support.simulated_host import Machine, a_disk, reconfigured
 
 LIMIT = 2000
@@ -168,3 +177,30 @@ def test_machine_that_throttled_no_disk() -> None:
         history = history.after(state)
     assert history.machine["custom"].devices == ("vda", "vdb")
     assert history.machine_s("vda", 0.0) == {"custom": 0.0}
+
+
+CATALOG = load_catalog()
+
+
+def rules_of(provider: str) -> MachineRules:
+    rules = load_machine_rules(provider)
+    assert rules is not None
+    return rules
+
+
+def test_type_without_a_machine_limit_has_no_text() -> None:
+    assert machine_note(rules_of("gcp"), CATALOG["gcp.hyperdisk-balanced"]) is None
+    assert machine_note(rules_of("azure"), CATALOG["azure.ultra"]) is not None
+
+
+def test_comparison_with_a_disk_without_limits() -> None:
+    rules = rules_of("yandex")
+    machine = machine_of_vcpus(1)
+    groups = machine_groups(rules, machine)
+    assert machine.shown == "A machine with 1 vCPU"
+
+    def sentence(limits: Limits) -> str:
+        disk = DiskOnMachine(CATALOG["yandex.network-ssd"], limits, machine, rules, groups)
+        return compare(disk, disk.covering[0])
+
+    assert "3500 IOPS, for which this disk has no limit, and 45 MiB/s" in sentence(NO_LIMITS)

@@ -6,8 +6,19 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from disksla.tell.top.columns import number, percent
-from disksla.tell.top.line import Line, Span, cells, clean, fit, fit_line, wrap
-from disksla.tell.top.look import BLOCKS, LETTERS, curve, strip
+from disksla.tell.top.line import (
+    BLOCKS,
+    LETTERS,
+    Line,
+    Span,
+    cells,
+    clean,
+    curve,
+    fit,
+    fit_line,
+    strip,
+    wrap,
+)
 from disksla.verdict.throttling import VERDICTS, Verdict
 from support.documents import HOSTILE
 from support.examples import scaled

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.tell.top.keys import Keys
-from disksla.tell.top.view import LONGEST_FILTER, SORT_KEYS, Place, View, press
+from disksla.tell.top.view import LONGEST_FILTER, SORT_KEYS, Keys, Place, View, press
 from support.examples import scaled
 
 NAMES = ("vda", "vdb", "vdc", "vdd")

@@ -34,8 +34,7 @@ _RULES = (
 )
 """Attribute, the text that it has, and the provider; the first that fits decides."""
 
-Dmi = Mapping[str, str]
-"""Attributes of /sys/class/dmi/id by name, without those that are absent."""
+Dmi = Mapping[str, str]  # attributes of /sys/class/dmi/id by name, without those that are absent
 
 
 def provider_of(dmi: Dmi) -> str | None:

@@ -6,10 +6,8 @@ from typing import NamedTuple
 class SourceHealth(NamedTuple):
     """Health of one source of data, or of one part of the daemon."""
 
-    source: str
-    """Value of the labels `collector` and `source`."""
-    errors: int
-    """Errors since the start."""
+    source: str  # value of the labels `collector` and `source`
+    errors: int  # errors since the start
     works: bool | None
     """Whether the last attempt succeeded; None for a part without a `collector_success` series."""
     problem: str | None = None

@@ -18,8 +18,7 @@ from apscheduler.triggers.cron import CronTrigger
 from disksla.base.operating_system.health import SourceHealth
 from disksla.base.operating_system.log import fields
 
-STOP_TIMEOUT_S = 10.0
-"""Longer than a probe takes to end fio and to remove its file."""
+STOP_TIMEOUT_S = 10.0  # longer than a probe takes to end fio and to remove its file
 _INSTANT = timedelta(microseconds=1)
 
 log = logging.getLogger("disksla.scheduler")
@@ -29,12 +28,9 @@ class JobTimes(NamedTuple):
     """When a job runs: at every whole multiple of a period since 1970, or by a crontab line."""
 
     every_s: float = 0.0
-    cron: str | None = None
-    """A crontab line in UTC, instead of a period."""
-    offset_s: float = 0.0
-    """Constant delay of all runs."""
-    jitter_s: float = 0.0
-    """Maximum random delay of each run."""
+    cron: str | None = None  # a crontab line in UTC, instead of a period
+    offset_s: float = 0.0  # constant delay of all runs
+    jitter_s: float = 0.0  # maximum random delay of each run
 
     def next_s(self, now_s: float) -> float | None:
         """Return the first run after a time, both in seconds since 1970; None if there is none.
@@ -115,8 +111,7 @@ class _Job:
 
     def __init__(self, times: JobTimes, call: Callable[[], object], name: str) -> None:
         self.times, self.call, self.name = times, call, name
-        self.problem: str | None = None
-        """What the last run raised."""
+        self.problem: str | None = None  # what the last run raised
         self.plan()
 
     def plan(self) -> None:
@@ -133,12 +128,10 @@ class _JobThread(threading.Thread):
     def __init__(self, name: str) -> None:
         super().__init__(name=name, daemon=True)
         self.jobs: tuple[_Job, ...] = ()
-        self.errors = 0
-        """How many runs raised an exception."""
+        self.errors = 0  # how many runs raised an exception
         self._changed = threading.Condition()
         """Locked while jobs are added, removed and planned, not while one runs."""
-        self._last: Callable[[], object] | None = None
-        """Called at the end, if there is one."""
+        self._last: Callable[[], object] | None = None  # called at the end, if there is one
         self._running = ""
 
     def add(self, job: _Job) -> None:

@@ -20,8 +20,7 @@ from disksla.base.operating_system.log import fields
 log = logging.getLogger("disksla.state")
 
 FILE_NAME = "state.json"
-MAX_BYTES = 16 * 1024**2
-"""Larger files are not read: no saved state comes near this size."""
+MAX_BYTES = 16 * 1024**2  # larger files are not read: no saved state comes near this size
 
 T = TypeVar("T")
 
@@ -36,10 +35,8 @@ class StateFile:
     def __init__(self, directory: Path, name: str = FILE_NAME, mode: int = 0o600) -> None:
         """Name the file; its directory must exist when it is written, and is never created."""
         self.path = directory / name
-        self.problem: str | None = None
-        """Why the last operation failed; None if it succeeded."""
-        self.errors = 0
-        """Number of operations that failed."""
+        self.problem: str | None = None  # why the last operation failed; None if it succeeded
+        self.errors = 0  # number of operations that failed
         self._mode = mode
 
     def write(self, content: bytes) -> bool:

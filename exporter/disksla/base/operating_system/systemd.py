@@ -33,11 +33,9 @@ class ServiceManager:
 
     def __init__(self, address: str | None = None, watchdog_s: float | None = None) -> None:
         """Set the address of systemd's socket (`@`: abstract) and the timeout of its watchdog."""
-        self.problem: str | None = None
-        """Why the last message could not be sent; None if it was."""
+        self.problem: str | None = None  # why the last message could not be sent; None if it was
         self.errors = 0
-        self.was_ready = False
-        """Whether `ready` was called."""
+        self.was_ready = False  # whether `ready` was called
         self._address = address
         self._keepalive_every_s = watchdog_s * _WATCHDOG_SHARE if watchdog_s is not None else None
         self._keepalive_due_s = 0.0

@@ -13,14 +13,12 @@ from pathlib import Path
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.log import fields
 
-DEFAULT_SOCKET = Path("/run/disksla/disksla.sock")
-"""That of the daemon."""
+DEFAULT_SOCKET = Path("/run/disksla/disksla.sock")  # that of the daemon
 DEFAULT_EBS_SOCKET = Path("/run/disksla-ebs/ebs.sock")
 """That of the helper, `disksla ebs-statistics`."""
 DEFAULT_EVENTS_SOCKET = Path("/run/disksla-events/events.sock")
 """That of the helper, `disksla open-events`."""
-_MODE = 0o660
-"""The user and the group of the process may connect, and root."""
+_MODE = 0o660  # the user and the group of the process may connect, and root
 
 _BACKLOG = 1024
 

@@ -17,12 +17,5 @@ from disksla.base.schema.field_types import (
     size,
     whole_number,
 )
-from disksla.base.schema.reader import (
-    FieldType,
-    InvalidFieldsError,
-    Node,
-    Overrides,
-    choice,
-    close_match,
-    read_record,
-)
+from disksla.base.schema.reader import InvalidFieldsError, Node, Overrides, read_record
+from disksla.base.schema.shape import FieldType, choice, close_match

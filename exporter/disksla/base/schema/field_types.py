@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 from disksla.base import units
-from disksla.base.schema.reader import FieldType
+from disksla.base.schema.shape import FieldType
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?", re.ASCII)
 _LONGEST_NOTE = 5000

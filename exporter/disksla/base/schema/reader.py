@@ -1,43 +1,31 @@
 """Reads nested text into typed records and collects every problem with its place.
 
-The records are the schema. The type of a field is one of:
-
-- `Annotated[T, FieldType(...)]`: one value, which the field type parses from text;
-- `Literal["a", "b"]`: one of these words;
-- a `msgspec.Struct`, possibly generic: a mapping;
-- `tuple[X, ...]`: a list;
-- `Mapping[str, X]`: a mapping with arbitrary keys;
-- `Any`: anything, which is not read;
-- a union of these: the shape of the text selects the type, and a tag selects among Structs.
-
-A field of the plain type `str` is set by the program, and is no key.
-
-A value stays text until its field type parses it, so nothing depends on how a file format guesses
-types (in YAML 1.1 `serial: 0123` is the number 83 and `10:30` is 630). A key without a value is
-absent.
+The records are the schema, as `shape` reads it. A value stays text until its field type parses it,
+so nothing depends on how a file format guesses types (in YAML 1.1 `serial: 0123` is the number 83
+and `10:30` is 630). A key without a value is absent.
 """
 
 import contextlib
-import difflib
-import functools
 import re
-import types
-import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, assert_never
+from typing import Any, TypeVar, assert_never
 
 import msgspec
 
 from disksla.base.errors import DiskslaError
+from disksla.base.schema.shape import (
+    LONGEST_SHOWN,
+    FieldType,
+    RecordPlan,
+    Shape,
+    close_match,
+    shape_of,
+)
 from disksla.base.text import escape_control
 
 MAX_PROBLEMS = 100
 """Enough for one round of corrections; bounds the work that a hostile file can cause."""
-MOST_ITEMS = 5_000
-"""Items of a list."""
-
-_LONGEST_TEXT = 500
-_LONGEST_SHOWN = 60
+MOST_ITEMS = 5_000  # items of a list
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 
@@ -50,31 +38,6 @@ Both raise ValueError with what was found and what was expected. A check may rai
 """
 
 
-class FieldType(msgspec.Struct, frozen=True):
-    """How the text of one value is parsed."""
-
-    expected: str
-    """What is valid, for messages: 'a duration such as 100ms'."""
-    parse: Callable[[str], Any]
-    """Raises ValueError with what was found and what was expected."""
-    longest: int = _LONGEST_TEXT
-    """Most characters that are parsed."""
-    is_secret: bool = False
-    """Whether messages must not quote the text."""
-
-
-def choice(*words: str, expected: str = "") -> FieldType:
-    """Return the field type of one of a few words."""
-    expected = expected or f"one of: {', '.join(words)}"
-
-    def parse(text: str) -> str:
-        if text not in words:
-            raise ValueError(f"found '{text}'{close_match(text, words)}; expected {expected}")
-        return text
-
-    return FieldType(expected, parse)
-
-
 class Node(msgspec.Struct, frozen=True, gc=False):
     """What the file has in one place: a text, nothing, a mapping or a list."""
 
@@ -82,18 +45,15 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     """Where the value was written, counted from 1. For a value in a mapping, the line of its key;
     for an alias, the line of the anchor."""
     value: "str | dict[str, Node] | list[Node] | None"
-    key_line: int | None = None
-    """Line of the key, where the value is an alias."""
+    key_line: int | None = None  # line of the key, where the value is an alias
 
 
 class Problem(msgspec.Struct, frozen=True):
     """One problem and its place."""
 
     line: int
-    path: str
-    """Keys from the top, such as `disks[0].match`; empty at the top."""
-    text: str
-    """What was found, and what was expected."""
+    path: str  # keys from the top, such as `disks[0].match`; empty at the top
+    text: str  # what was found, and what was expected
 
     def as_line(self) -> str:
         """Return one line of printable text."""
@@ -131,7 +91,7 @@ def read_record(
     reader = _Reader(overrides or {}, spared, {(item[1], int(item[2])) for item in of_items})
     value: Record | None = None
     with contextlib.suppress(_TooManyProblemsError):
-        value = reader.value(_shape_of(record), node)
+        value = reader.value(shape_of(record), node)
     if value is _FAILED or len(of_items) < len(known):
         value = None
     return value, tuple(sorted((*known, *reader.problems), key=lambda problem: problem.line))
@@ -139,13 +99,6 @@ def read_record(
 
 _ITEM = re.compile(r"(\w+)\[(\d+)\]")
 """Start of the path of a problem in an item of a list at the top."""
-
-
-def close_match(word: str, words: Collection[str]) -> str:
-    """Return ' (did you mean `x`?)' for the closest of `words`; empty if none is close."""
-    word = word[:_LONGEST_SHOWN].replace("throughput", "bandwidth")  # as providers say
-    near = difflib.get_close_matches(word, words, n=1)
-    return f" (did you mean `{near[0]}`?)" if near else ""
 
 
 _SECRET = frozenset(":$")
@@ -162,102 +115,9 @@ def path_text(path: Iterable[str | int]) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            shown = part[:_LONGEST_SHOWN] if _SECRET.isdisjoint(part) else "(a key)"
+            shown = part[:LONGEST_SHOWN] if _SECRET.isdisjoint(part) else "(a key)"
             text += f"{'.' if text else ''}{shown}"
     return text
-
-
-class _Field(NamedTuple):
-    name: str
-    key: str
-    required: bool
-    shape: "_Shape"
-
-
-class _RecordPlan:
-    """What the reader needs to know of a record type, computed once."""
-
-    def __init__(self, kind: Any) -> None:
-        self.type: type[msgspec.Struct] = typing.get_origin(kind) or kind
-        config = self.type.__struct_config__
-        self.tag = str(config.tag)
-        self.tag_field = config.tag_field
-        self.fields = tuple(
-            _Field(field.name, field.encode_name, field.required, _shape_of(field.type))
-            for field in msgspec.structs.fields(kind)
-            if field.type is not str
-        )
-        keys = [field.key for field in self.fields]
-        self.keys = keys if self.tag_field is None else [self.tag_field, *keys]
-
-
-class _Shape:
-    """What may be in one place."""
-
-    def __init__(self, kind: Any) -> None:
-        parts = [part for part in _parts(kind) if part is not types.NoneType]
-        self.is_any = Any in parts
-        self.leaf: FieldType | None = None
-        self.item: _Shape | None = None
-        self.entry: _Shape | None = None
-        self._records = []
-        for part in parts:
-            match typing.get_origin(part):
-                case origin if origin is Annotated:
-                    self.leaf = part.__metadata__[0]
-                case origin if origin is Literal:
-                    self.leaf = choice(*typing.get_args(part))
-                case origin if origin is tuple:
-                    self.item = _shape_of(typing.get_args(part)[0])
-                case origin if origin is Mapping:
-                    self.entry = _shape_of(typing.get_args(part)[1])
-                case _ if part is not Any:
-                    self._records.append(part)
-
-    @functools.cached_property
-    def records(self) -> dict[str, _RecordPlan]:
-        """Plans of the record types by tag."""
-        plans = map(_RecordPlan, self._records)
-        return {plan.tag: plan for plan in plans}
-
-    @functools.cached_property
-    def expected(self) -> str:
-        """What is valid here, for messages."""
-        words = []
-        if self.leaf is not None:
-            words.append(self.leaf.expected)
-        if self.item is not None:
-            words.append(f"a list, each item {self.item.expected}")
-        if self.entry is not None:
-            words.append(f"a mapping of names, each to {self.entry.expected}")
-        plans = list(self.records.values())
-        if len(plans) == 1:
-            words.append(f"a mapping of {', '.join(plans[0].keys)}")
-        elif plans:
-            words.append(f"a mapping with `{plans[0].tag_field}`")
-        return ", or ".join(words)
-
-    @functools.cached_property
-    def has_secrets(self) -> bool:
-        """Whether a text that is found here may be a secret."""
-        return (
-            (self.leaf is not None and self.leaf.is_secret)
-            or (self.entry is not None and self.entry.has_secrets)
-            or any(
-                field.shape.has_secrets for plan in self.records.values() for field in plan.fields
-            )
-        )
-
-
-@functools.cache
-def _shape_of(kind: Any) -> _Shape:
-    return _Shape(kind)
-
-
-def _parts(kind: Any) -> tuple[Any, ...]:
-    if typing.get_origin(kind) in {typing.Union, types.UnionType}:
-        return typing.get_args(kind)
-    return (kind,)
 
 
 _FAILED: Any = object()
@@ -294,7 +154,7 @@ class _Reader:
                 raise _TooManyProblemsError
         return _FAILED
 
-    def value(self, shape: _Shape, node: Node) -> Any:
+    def value(self, shape: Shape, node: Node) -> Any:
         """Return the value of a node, or _FAILED."""
         written = node.value
         if isinstance(written, str) and shape.leaf is not None:
@@ -308,7 +168,7 @@ class _Reader:
             return self._results[place]
         return self.unexpected(shape, node)
 
-    def value_at(self, key: str | int, shape: _Shape, node: Node) -> Any:
+    def value_at(self, key: str | int, shape: Shape, node: Node) -> Any:
         """Return the value of a node at a key or index of the current path, or _FAILED."""
         self.path.append(key)
         try:
@@ -316,7 +176,7 @@ class _Reader:
         finally:
             self.path.pop()
 
-    def container(self, shape: _Shape, node: Node) -> Any:
+    def container(self, shape: Shape, node: Node) -> Any:
         match node.value:
             case list() as items if shape.item is not None:
                 if len(items) > MOST_ITEMS:
@@ -341,7 +201,7 @@ class _Reader:
             case _:
                 return self.unexpected(shape, node)
 
-    def valid_or_none(self, index: int, shape: _Shape, node: Node) -> Any:
+    def valid_or_none(self, index: int, shape: Shape, node: Node) -> Any:
         """Return the value of an item of a spared list; None if it is invalid."""
         value = _FAILED
         # When the list of problems is full, the first one in an item ends the item.
@@ -350,7 +210,7 @@ class _Reader:
         is_invalid = value is _FAILED or (self.path[0], index) in self.invalid
         return None if is_invalid else value
 
-    def unexpected(self, shape: _Shape, node: Node) -> Any:
+    def unexpected(self, shape: Shape, node: Node) -> Any:
         # A file that is a text is no file for disksla: it may be a secret to which a link leads.
         found = found_text(node, is_secret=shape.has_secrets or not self.path)
         return self.fail(node, f"{found}; expected {shape.expected}")
@@ -365,9 +225,7 @@ class _Reader:
         except ValueError as error:
             return self.fail(node, str(error))
 
-    def record(
-        self, plans: Mapping[str, _RecordPlan], node: Node, entries: dict[str, Node]
-    ) -> Any:
+    def record(self, plans: Mapping[str, RecordPlan], node: Node, entries: dict[str, Node]) -> Any:
         """Return the record that the entries are tagged as, or _FAILED."""
         plan = self.tagged(plans, node, entries)
         if plan is None:
@@ -387,7 +245,7 @@ class _Reader:
                 is_valid = is_valid and value is not _FAILED
         return self.checked(plan, node, values) if is_valid else _FAILED
 
-    def untagged(self, plans: Mapping[str, _RecordPlan], entries: dict[str, Node]) -> None:
+    def untagged(self, plans: Mapping[str, RecordPlan], entries: dict[str, Node]) -> None:
         """Check the values that mean the same with every tag, and the keys that have none."""
         tag_field = next(iter(plans.values())).tag_field
         fields = [field for plan in plans.values() for field in plan.fields]
@@ -402,8 +260,8 @@ class _Reader:
                 self.fail(node, text, key, line=node.key_line)
 
     def tagged(
-        self, plans: Mapping[str, _RecordPlan], node: Node, entries: dict[str, Node]
-    ) -> _RecordPlan | None:
+        self, plans: Mapping[str, RecordPlan], node: Node, entries: dict[str, Node]
+    ) -> RecordPlan | None:
         """Return the plan whose tag is among the entries, or None."""
         first = next(iter(plans.values()))
         if len(plans) == 1:
@@ -419,7 +277,7 @@ class _Reader:
         return None
 
     def has_known_keys(
-        self, plan: _RecordPlan, plans: Mapping[str, _RecordPlan], entries: dict[str, Node]
+        self, plan: RecordPlan, plans: Mapping[str, RecordPlan], entries: dict[str, Node]
     ) -> bool:
         """Check the keys; a problem names the tags with which an unknown key is valid."""
         is_valid = True
@@ -437,7 +295,7 @@ class _Reader:
             is_valid = False
         return is_valid
 
-    def checked(self, plan: _RecordPlan, node: Node, values: dict[str, Any]) -> Any:
+    def checked(self, plan: RecordPlan, node: Node, values: dict[str, Any]) -> Any:
         """Return the record after its own checks and that of the caller, or _FAILED."""
         try:
             record = plan.type(**values)
@@ -477,7 +335,7 @@ def found_text(node: Node, *, is_secret: bool = False) -> str:
         case str() if is_secret:
             return "found a text"
         case str() as text:
-            return f"found '{text[:_LONGEST_SHOWN]}'"
+            return f"found '{text[:LONGEST_SHOWN]}'"
         case dict():
             return "found a mapping"
         case list():

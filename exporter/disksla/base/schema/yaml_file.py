@@ -175,8 +175,7 @@ class _Builder:
         self._next: Callable[[], Any] = _events(text).__next__
         self._anchors: dict[str, tuple[Node, int]] = {}
         """Nodes by anchor, each with how many keys and values it has."""
-        self._values = 0
-        """How many keys and values there are so far, with what aliases repeat."""
+        self._values = 0  # how many keys and values there are so far, with what aliases repeat
         self._path: list[str | int] = []
         self._is_mapping = False
         """Whether the document is a mapping. Of any other, nothing is quoted: it may be a secret

@@ -14,30 +14,11 @@ import msgspec
 
 from disksla.base.errors import DECODE_ERRORS, ExchangeReason
 from disksla.base.units import GIB, MB, MIB
-from disksla.clouds.detection.aws import (
-    Role,
-    metadata_token,
-    public_endpoint,
-    region_of,
-    role_of,
-    why_rejected,
-)
-from disksla.clouds.detection.aws_signature import signed
+from disksla.clouds import http_client as http
+from disksla.clouds.detection import aws
+from disksla.clouds.detection.aws import Role
 from disksla.clouds.detection.file_storages import each_storage, value_in
 from disksla.clouds.detection.findings import CloudDisk, Listing
-from disksla.clouds.http_client import (
-    Exchanges,
-    Request,
-    Response,
-    authorized,
-    check_clock,
-    decode,
-    failure,
-    get_response,
-    items_of,
-    plain_text,
-    whole_number,
-)
 from disksla.kernel.nfs import FileStorage
 
 _FSX: Mapping[str, tuple[str, set[str]]] = {
@@ -66,15 +47,15 @@ EFS_REGIONS: Mapping[str, frozenset[str]] = {
 
 def storages_of_aws(
     endpoints: Mapping[str, str], now: dt.datetime, storages: tuple[FileStorage, ...]
-) -> Exchanges[Listing]:
+) -> http.Exchanges[Listing]:
     """Return the terms of EFS and FSx; `endpoints` replaces addresses of `efs` and `fsx`."""
-    token = yield from metadata_token()
-    home = yield from region_of(token)
+    token = yield from aws.metadata_token()
+    home = yield from aws.region_of(token)
 
-    def terms(role: Role) -> Exchanges[Listing]:
+    def terms(role: Role) -> http.Exchanges[Listing]:
         return each_storage(storages, partial(_terms, _Caller(endpoints, now, role, home)))
 
-    return (yield from authorized(partial(role_of, token), terms))
+    return (yield from http.authorized(partial(aws.role_of, token), terms))
 
 
 class _Caller(msgspec.Struct, frozen=True):
@@ -86,38 +67,42 @@ class _Caller(msgspec.Struct, frozen=True):
     region: str
 
 
-def _terms(caller: _Caller, storage: FileStorage) -> Exchanges[CloudDisk]:
+def _terms(caller: _Caller, storage: FileStorage) -> http.Exchanges[CloudDisk]:
     region = storage.region or caller.region
     what = f"request for {storage.service} {storage.id} in {region}"
     is_efs = storage.service == "EFS"
     service = "elasticfilesystem" if is_efs else "fsx"
-    address = caller.endpoints.get("efs" if is_efs else "fsx") or public_endpoint(service, region)
+    address = caller.endpoints.get("efs" if is_efs else "fsx") or aws.public_endpoint(
+        service, region
+    )
     request = (_efs_request if is_efs else _fsx_request)(what, address, storage)
     scope = f"{region}/{service}"
     classify = partial(_classify, what, caller.role.name, f"{service}:DescribeFileSystems")
-    response = yield from get_response(
-        signed(request, caller.role.credentials, scope, caller.now), classify=classify
+    response = yield from http.get_response(
+        aws.signed(request, caller.role.credentials, scope, caller.now), classify=classify
     )
-    found = items_of(decode(what, response.body, dict).get("FileSystems"))
+    found = http.items_of(http.decode(what, response.body, dict).get("FileSystems"))
     if len(found) != 1:
-        raise failure(what, "not_found", _NONE)
+        raise http.failure(what, "not_found", _NONE)
     return _efs_terms(what, found[0], storage, region) if is_efs else _fsx_terms(what, found[0])
 
 
-def _efs_request(what: str, address: str, storage: FileStorage) -> Request:
+def _efs_request(what: str, address: str, storage: FileStorage) -> http.Request:
     url = f"{address}/2015-02-01/file-systems?FileSystemId={storage.id}"
-    return Request(what, "api", "GET", url)
+    return http.Request(what, "api", "GET", url)
 
 
-def _fsx_request(what: str, address: str, storage: FileStorage) -> Request:
+def _fsx_request(what: str, address: str, storage: FileStorage) -> http.Request:
     headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": _FSX_TARGET}
     body = msgspec.json.encode({"FileSystemIds": [storage.id]})
     url = f"{address}/"
-    return Request(what=what, source="api", method="POST", url=url, headers=headers, body=body)
+    return http.Request(
+        what=what, source="api", method="POST", url=url, headers=headers, body=body
+    )
 
 
 def _classify(
-    what: str, role: str, permission: str, response: Response
+    what: str, role: str, permission: str, response: http.Response
 ) -> tuple[ExchangeReason, str] | None:
     """Return why an API rejected a request, by the code of its error."""
     code = response.headers.get("x-amzn-errortype", "")
@@ -129,16 +114,16 @@ def _classify(
     code = code.partition(":")[0].rpartition("#")[2]
     if code == "FileSystemNotFound":
         return "not_found", _NONE
-    return why_rejected(code, role, permission, partial(check_clock, what, response))
+    return aws.why_rejected(code, role, permission, partial(http.check_clock, what, response))
 
 
 def _efs_terms(what: str, found: Any, storage: FileStorage, region: str) -> CloudDisk:
-    mode = plain_text(value_in(found, "ThroughputMode"), "[a-z_]")
+    mode = http.plain_text(value_in(found, "ThroughputMode"), "[a-z_]")
     size = value_in(found, "SizeInBytes", "ValueInStandard")
     # Without data, it has the limits of the smallest; without a size, they would be unknown.
-    size_bytes = whole_number(1 if size == 0 else size)
+    size_bytes = http.whole_number(1 if size == 0 else size)
     if mode is None or size_bytes is None:
-        raise failure(what, "not_found", "it has no throughput mode or no size in Standard")
+        raise http.failure(what, "not_found", "it has no throughput mode or no size in Standard")
     options = {"mode": mode}
     if region in EFS_REGIONS.get(mode, ()):
         options["region"] = region
@@ -164,32 +149,32 @@ def _mib_per_second(number: Any) -> int | None:
 
 
 def _fsx_terms(what: str, found: Any) -> CloudDisk:
-    kind = plain_text(value_in(found, "FileSystemType"), "[A-Z]") or ""
-    size_gib = whole_number(value_in(found, "StorageCapacity"))
+    kind = http.plain_text(value_in(found, "FileSystemType"), "[A-Z]") or ""
+    size_gib = http.whole_number(value_in(found, "StorageCapacity"))
     if kind not in _FSX or size_gib is None:
-        raise failure(what, "not_found", "it has no type that is known, or no capacity")
+        raise http.failure(what, "not_found", "it has no type that is known, or no capacity")
     chosen = value_in(found, f"{_FSX[kind][0]}Configuration")
-    deployment = plain_text(value_in(chosen, "DeploymentType"), r"[\w]") or "unknown"
+    deployment = http.plain_text(value_in(chosen, "DeploymentType"), r"[\w]") or "unknown"
     deployment = deployment.lower().replace("_", "-")
     in_catalogue = _FSX[kind][1]
     is_known = not in_catalogue or deployment in in_catalogue
     has_iops = value_in(chosen, "DiskIopsConfiguration", "Mode") == "USER_PROVISIONED"
     iops = value_in(chosen, "DiskIopsConfiguration", "Iops") if has_iops else None
-    throughput = whole_number(value_in(chosen, "ThroughputCapacity"))
+    throughput = http.whole_number(value_in(chosen, "ThroughputCapacity"))
     options = {}
     if kind == "LUSTRE":
-        per_tib = whole_number(value_in(chosen, "PerUnitStorageThroughput"))
+        per_tib = http.whole_number(value_in(chosen, "PerUnitStorageThroughput"))
         medium = "hdd" if value_in(found, "StorageType") == "HDD" else "persistent"
         options["deployment"] = deployment if per_tib is None else f"{medium}-{per_tib}"
     elif throughput is None:
-        raise failure(what, "not_found", "it has no throughput capacity")
+        raise http.failure(what, "not_found", "it has no throughput capacity")
     elif kind == "ONTAP":
         options["throughput"] = str(throughput)
     return CloudDisk(
         "",
         f"fsx-{kind.lower()}{'' if is_known else f'-{deployment}'}",
         size_bytes=size_gib * GIB,
-        iops=whole_number(iops),
+        iops=http.whole_number(iops),
         bytes_per_second=throughput * MB if kind == "OPENZFS" and throughput else None,
         options=options,
     )

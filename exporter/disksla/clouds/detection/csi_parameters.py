@@ -21,11 +21,9 @@ from disksla.clouds.detection.findings import CloudDisk, amount
 from disksla.clouds.detection.google import PROVISIONED as OF_GOOGLE
 from disksla.clouds.http_client import plain_text, whole_number
 
-Parameters = Mapping[str, str]
-"""Of classes, by names in lower case: drivers do not distinguish."""
+Parameters = Mapping[str, str]  # of classes, by names in lower case: drivers do not distinguish
 
-_EBS = ("ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com")
-"""The second is that of EKS Auto Mode."""
+_EBS = ("ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com")  # the second is that of EKS Auto Mode
 _YANDEX = ("disk-csi-driver.mks.ycloud.io", "yandex.csi.flant.com")
 """The second is that of Deckhouse."""
 DEFAULTS: Mapping[str, Mapping[str, str]] = {

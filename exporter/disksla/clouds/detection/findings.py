@@ -6,23 +6,14 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from disksla.base.errors import ExchangeReason
-from disksla.clouds.http_client import (
-    ExchangeError,
-    Exchanges,
-    Source,
-    convert,
-    failure,
-    plain_text,
-    whole_number,
-)
+from disksla.clouds import http_client as http
 from disksla.promise.disk_entry import Caching
 from disksla.promise.terms_file import DetectionProblem, PersistentVolume
 
 Item = TypeVar("Item")
 Machine = TypeVar("Machine")
 
-KUBERNETES = "kubernetes"
-"""In place of a provider: its API knows volumes of several."""
+KUBERNETES = "kubernetes"  # in place of a provider: its API knows volumes of several
 OF_ONE_DISK: tuple[ExchangeReason, ...] = ("denied", "not_found", "invalid")
 """Failures that concern one disk, or all alike. Others may be gone at the next run."""
 
@@ -30,32 +21,24 @@ OF_ONE_DISK: tuple[ExchangeReason, ...] = ("denied", "not_found", "invalid")
 class CloudDisk(msgspec.Struct, frozen=True):
     """One volume, as the cloud describes it; what it does not state is None."""
 
-    volume: str
-    """The provider's key of the volume, by which the disk is recognized in the machine."""
-    api_type: str
-    """The type in the provider's spelling; empty if the source does not state it."""
+    volume: str  # the provider's key of the volume, by which the disk is recognized in the machine
+    api_type: str  # the type in the provider's spelling; empty if the source does not state it
     size_bytes: int | None = None
-    iops: int | None = None
-    """Provisioned IOPS, where the customer chooses them."""
-    bytes_per_second: int | None = None
-    """Provisioned bandwidth, where the customer chooses it."""
+    iops: int | None = None  # provisioned IOPS, where the customer chooses them
+    bytes_per_second: int | None = None  # provisioned bandwidth, where the customer chooses it
     caching: Caching | None = None
-    options: Mapping[str, str] = {}
-    """Values of the options of the type in the catalogue."""
-    provider: str | None = None
-    """None for that of the machine."""
+    options: Mapping[str, str] = {}  # values of the options of the type in the catalogue
+    provider: str | None = None  # None for that of the machine
     is_handle: bool = False
     """`volume` is the handle of a CSI driver of Kubernetes, not the provider's key."""
-    is_mount_point: bool = False
-    """It is a file storage, and `volume` is where it is mounted."""
+    is_mount_point: bool = False  # it is a file storage, and `volume` is where it is mounted
 
 
 class Listing(msgspec.Struct, frozen=True):
     """The disks of this machine from one source."""
 
     disks: tuple[CloudDisk, ...]
-    problems: tuple[DetectionProblem, ...] = ()
-    """Of single disks."""
+    problems: tuple[DetectionProblem, ...] = ()  # of single disks
     incomplete: frozenset[str] = frozenset()
     """Volumes of which this source does not have the type, or the provisioned values. Their limits
     are unknown: those of the catalogue's defaults would be wrong."""
@@ -64,28 +47,22 @@ class Listing(msgspec.Struct, frozen=True):
 class Metadata(msgspec.Struct, Generic[Machine], frozen=True):
     """What a metadata service has."""
 
-    machine: Machine
-    """Ids that the API needs."""
+    machine: Machine  # ids that the API needs
     machine_type: str | None = None
-    listing: Listing | None = None
-    """None if it does not list disks with their types."""
-    problems: tuple[DetectionProblem, ...] = ()
-    """Of what only the metadata service has."""
+    listing: Listing | None = None  # None if it does not list disks with their types
+    problems: tuple[DetectionProblem, ...] = ()  # of what only the metadata service has
 
 
 class Detected(msgspec.Struct, frozen=True):
     """Everything that one run found out."""
 
     provider: str
-    service: str
-    """The name of the provider's service, for people."""
+    service: str  # the name of the provider's service, for people
     machine_type: str | None = None
     metadata: Listing | None = None
-    api: Listing | None = None
-    """None if it was not asked, or failed."""
+    api: Listing | None = None  # None if it was not asked, or failed
     problems: tuple[DetectionProblem, ...] = ()
-    volumes: tuple[PersistentVolume, ...] = ()
-    """Of the node, in Kubernetes."""
+    volumes: tuple[PersistentVolume, ...] = ()  # of the node, in Kubernetes
     file_storages: Listing = Listing(())
     """Those that are mounted; `incomplete` has the mount points of those that did not answer."""
 
@@ -93,13 +70,13 @@ class Detected(msgspec.Struct, frozen=True):
 def detect(
     provider: str,
     service: str,
-    metadata: Exchanges[Metadata[Machine]],
-    api: Callable[[Machine], Exchanges[Listing]] | None = None,
-) -> Exchanges[Detected]:
+    metadata: http.Exchanges[Metadata[Machine]],
+    api: Callable[[Machine], http.Exchanges[Listing]] | None = None,
+) -> http.Exchanges[Detected]:
     """Return what the metadata service and then the API have. Failures are problems."""
     try:
         found = yield from metadata
-    except ExchangeError as error:
+    except http.ExchangeError as error:
         return Detected(provider, service, problems=(problem("metadata", error),))
     answer: Listing | None = None
     problems = found.problems
@@ -107,7 +84,7 @@ def detect(
         if api is not None:
             answer = yield from api(found.machine)
             problems = (*found.problems, *answer.problems)
-    except ExchangeError as error:
+    except http.ExchangeError as error:
         of_metadata = found.listing.problems if found.listing is not None else ()
         problems = (problem("api", error), *found.problems, *of_metadata)
     return Detected(
@@ -120,7 +97,7 @@ def detect(
     )
 
 
-def problem(source: Source, error: ExchangeError) -> DetectionProblem:
+def problem(source: http.Source, error: http.ExchangeError) -> DetectionProblem:
     """Return the problem of an error."""
     return DetectionProblem(source, error.reason, str(error))
 
@@ -132,19 +109,19 @@ def no_provisioned_values(what: str, volume: str) -> DetectionProblem:
 
 
 def each_disk(
-    items: Iterable[Item], describe: Callable[[Item], Exchanges[CloudDisk]]
-) -> Exchanges[Listing]:
+    items: Iterable[Item], describe: Callable[[Item], http.Exchanges[CloudDisk]]
+) -> http.Exchanges[Listing]:
     """Return the disks that `describe` returns; one that is odd or denied hides no others.
 
     Raise ExchangeError if none could be described, or for a failure that may be gone at the next
     run: a listing without the disk would change its limits for a while.
     """
     disks: list[CloudDisk] = []
-    errors: list[ExchangeError] = []
+    errors: list[http.ExchangeError] = []
     for item in items:
         try:
             disks.append((yield from describe(item)))
-        except ExchangeError as error:
+        except http.ExchangeError as error:
             if error.reason not in OF_ONE_DISK:
                 raise
             errors.append(error)
@@ -158,14 +135,14 @@ def part_of(what: str, document: Mapping[str, Any], name: str) -> dict[str, Any]
 
     Raise ExchangeError for anything else.
     """
-    return convert(what, document.get(name, {}), dict)
+    return http.convert(what, document.get(name, {}), dict)
 
 
 def needed_text(what: str, value: Any, characters: str, why: str) -> str:
     """Return plain text. Raise ExchangeError, which says why, for anything else."""
-    text = plain_text(value, characters)
+    text = http.plain_text(value, characters)
     if text is None:
-        raise failure(what, "invalid", why)
+        raise http.failure(what, "invalid", why)
     return text
 
 
@@ -176,5 +153,5 @@ def text_in(what: str, body: bytes, characters: str, why: str) -> str:
 
 def amount(value: Any, unit: int = 1) -> int | None:
     """Return a number above zero in its unit; None if it is absent or no number."""
-    number = whole_number(value)
+    number = http.whole_number(value)
     return None if number is None else number * unit

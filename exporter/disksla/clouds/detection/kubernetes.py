@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from disksla.clouds import http_client as http
+from disksla.clouds.detection import findings
 from disksla.clouds.detection.csi_parameters import (
     DEFAULTS,
     Parameters,
@@ -19,30 +21,11 @@ from disksla.clouds.detection.csi_parameters import (
     ordered_as,
     with_changes,
 )
-from disksla.clouds.detection.findings import (
-    KUBERNETES,
-    CloudDisk,
-    Detected,
-    Listing,
-    PersistentVolume,
-    part_of,
-    problem,
-)
-from disksla.clouds.http_client import (
-    ExchangeError,
-    Exchanges,
-    Explanations,
-    Request,
-    decode,
-    failure,
-    get_response,
-    plain_text,
-)
+from disksla.clouds.detection.findings import CloudDisk, Detected, Listing
 
 T = TypeVar("T")
 
-_MOST_VOLUMES = 1000
-"""More than a node can attach."""
+_MOST_VOLUMES = 1000  # more than a node can attach
 _LONGEST_TEXT = 1024
 _NAME = "[a-z0-9.-]"
 _CORE = "/api/v1"
@@ -55,8 +38,7 @@ class Account(msgspec.Struct, frozen=True):
 
     endpoint: str
     token: str
-    authority: str
-    """File of the certificates that the API server has to be signed with."""
+    authority: str  # file of the certificates that the API server has to be signed with
 
     def __repr__(self) -> str:
         """Return the address only."""
@@ -113,7 +95,9 @@ _STORAGE_CLASSES = _Resource("StorageClass", _STORAGE, "storageclasses")
 _ATTRIBUTES_CLASSES = _Resource("VolumeAttributesClass", _STORAGE, "volumeattributesclasses")
 
 
-def detect_kubernetes(account: Account, names: Iterable[str], cinder: str) -> Exchanges[Detected]:
+def detect_kubernetes(
+    account: Account, names: Iterable[str], cinder: str
+) -> http.Exchanges[Detected]:
     """Return the volumes of a node; `names` are those that its mount table shows.
 
     `cinder` is the provider behind the driver of OpenStack. Names of inline volumes are not known
@@ -122,18 +106,20 @@ def detect_kubernetes(account: Account, names: Iterable[str], cinder: str) -> Ex
     """
     try:
         return (yield from _volumes(account, tuple(names), cinder))
-    except ExchangeError as error:
-        return Detected(KUBERNETES, "Kubernetes", problems=(problem("metadata", error),))
+    except http.ExchangeError as error:
+        return Detected(
+            findings.KUBERNETES, "Kubernetes", problems=(findings.problem("metadata", error),)
+        )
 
 
-def _volumes(account: Account, names: tuple[str, ...], cinder: str) -> Exchanges[Detected]:
+def _volumes(account: Account, names: tuple[str, ...], cinder: str) -> http.Exchanges[Detected]:
     if len(names) > _MOST_VOLUMES:
         why = f"the node has more than {_MOST_VOLUMES} volumes"
-        raise failure("request for PersistentVolumes", "too_large", why)
+        raise http.failure("request for PersistentVolumes", "too_large", why)
     classes: dict[tuple[str, str], _Class | None] = {}
     disks: list[CloudDisk] = []
-    volumes: list[PersistentVolume] = []
-    errors: list[ExchangeError] = []
+    volumes: list[findings.PersistentVolume] = []
+    errors: list[http.ExchangeError] = []
     for name in names:
         try:
             found = yield from _get(account, _VOLUMES, name, _PersistentVolume)
@@ -143,7 +129,7 @@ def _volumes(account: Account, names: tuple[str, ...], cinder: str) -> Exchanges
             parameters = yield from _parameters(account, found, found.spec.csi, classes)
             ordered = classes.get((_STORAGE_CLASSES.kind, found.spec.storage_class_name))
             disk = _disk(found, found.spec.csi, parameters, ordered, cinder)
-        except ExchangeError as error:
+        except http.ExchangeError as error:
             if error.reason != "invalid":
                 raise
             errors.append(error)
@@ -153,21 +139,21 @@ def _volumes(account: Account, names: tuple[str, ...], cinder: str) -> Exchanges
     if errors and not volumes:
         raise errors[0]
     return Detected(
-        KUBERNETES,
+        findings.KUBERNETES,
         "Kubernetes",
         metadata=Listing(tuple(disks)),
-        problems=tuple(problem("metadata", error) for error in errors),
+        problems=tuple(findings.problem("metadata", error) for error in errors),
         volumes=tuple(volumes),
     )
 
 
-def _volume(name: str, spec: _Spec, csi: _Csi) -> PersistentVolume:
+def _volume(name: str, spec: _Spec, csi: _Csi) -> findings.PersistentVolume:
     driver, handle = _text(csi.driver), _text(csi.volume_handle)
     if driver is None or handle is None:
         why = "its driver or its volume handle is not text"
-        raise failure(f"request for PersistentVolume {name}", "invalid", why)
+        raise http.failure(f"request for PersistentVolume {name}", "invalid", why)
     claim = spec.claim_ref or _Claim()
-    return PersistentVolume(
+    return findings.PersistentVolume(
         driver=driver,
         volume_handle=handle,
         persistent_volume=name,
@@ -187,7 +173,7 @@ def _parameters(
     volume: _PersistentVolume,
     csi: _Csi,
     classes: dict[tuple[str, str], _Class | None],
-) -> Exchanges[Parameters | None]:
+) -> http.Exchanges[Parameters | None]:
     """Return what was ordered for a volume; None if it is not known, or its classes are gone.
 
     A StorageClass counts only for a volume that its driver created: people write any name into
@@ -214,7 +200,7 @@ def _lower(parameters: Parameters) -> dict[str, str]:
 
 def _class(
     account: Account, resource: _Resource, name: str, classes: dict[tuple[str, str], _Class | None]
-) -> Exchanges[_Class | None]:
+) -> http.Exchanges[_Class | None]:
     """Return a class, which is requested once; None if it is gone."""
     key = resource.kind, name
     if key not in classes:
@@ -222,17 +208,19 @@ def _class(
     return classes[key]
 
 
-def _get(account: Account, resource: _Resource, name: str, kind: type[T]) -> Exchanges[T | None]:
+def _get(
+    account: Account, resource: _Resource, name: str, kind: type[T]
+) -> http.Exchanges[T | None]:
     """Return an object; None if there is none of this name.
 
     `resourceVersion=0` lets the API server answer from its memory.
     """
-    if plain_text(name, _NAME) is None:
+    if http.plain_text(name, _NAME) is None:
         return None
     what = f"request for {resource.kind} {name}"
     path = f"{resource.path}/{resource.plural}/{name}?resourceVersion=0"
     group = "storage.k8s.io" if resource.path == _STORAGE else '""'
-    words: Explanations = {
+    words: http.Explanations = {
         "denied": (
             f"the service account may not get {resource.plural}; add the verb get on them (API"
             f" group {group}) to its ClusterRole"
@@ -244,14 +232,14 @@ def _get(account: Account, resource: _Resource, name: str, kind: type[T]) -> Exc
     }
     headers = {"authorization": f"Bearer {account.token}", "accept": "application/json"}
     url = f"{account.endpoint}{path}"
-    request = Request(what, "api", "GET", url, headers, authority=account.authority)
+    request = http.Request(what, "api", "GET", url, headers, authority=account.authority)
     try:
-        response = yield from get_response(request, words)
-    except ExchangeError as error:
+        response = yield from http.get_response(request, words)
+    except http.ExchangeError as error:
         if error.reason == "not_found":
             return None
         raise
-    return decode(what, response.body, kind)
+    return http.decode(what, response.body, kind)
 
 
 def _disk(
@@ -283,9 +271,9 @@ def _may_be_expanded(volume: _PersistentVolume, ordered: _Class | None) -> bool:
     it writes the capacity only. Where the API does not say who wrote it, the class decides.
     """
     what = "request for PersistentVolumes"
-    fields = (part_of(what, each, "fieldsV1") for each in volume.metadata.managed_fields)
-    owned = [part_of(what, each, "f:spec") for each in fields]
-    writers = [spec for spec in owned if "f:storage" in part_of(what, spec, "f:capacity")]
+    fields = (findings.part_of(what, each, "fieldsV1") for each in volume.metadata.managed_fields)
+    owned = [findings.part_of(what, each, "f:spec") for each in fields]
+    writers = [spec for spec in owned if "f:storage" in findings.part_of(what, spec, "f:capacity")]
     if not writers:
         return ordered is not None and ordered.allow_volume_expansion
     return any("f:csi" not in spec for spec in writers)

@@ -12,34 +12,9 @@ import msgspec
 
 from disksla.base.errors import ExchangeReason
 from disksla.base.units import GIB
-from disksla.clouds.detection.findings import (
-    CloudDisk,
-    Detected,
-    Listing,
-    Metadata,
-    amount,
-    detect,
-    each_disk,
-    needed_text,
-    part_of,
-)
-from disksla.clouds.http_client import (
-    LINK_LOCAL,
-    Exchanges,
-    Explanations,
-    Request,
-    Response,
-    authorized,
-    convert,
-    decode,
-    failure,
-    get_response,
-    items_of,
-    pages,
-    plain_text,
-    plain_token,
-    query_string,
-)
+from disksla.clouds import http_client as http
+from disksla.clouds.detection import findings
+from disksla.clouds.detection.findings import CloudDisk, Detected, Listing, Metadata
 
 SERVICES: Mapping[str, str] = {
     "openstack": "OpenStack",
@@ -58,7 +33,7 @@ _OF_IDENTITY_SERVICE: Mapping[str, str] = {
     ".otc.t-systems.com": "huawei",
 }
 """Providers by the domain of their identity service. In DMI, they are all OpenStack."""
-_SERVER = f"http://{LINK_LOCAL}/openstack/latest/meta_data.json"
+_SERVER = f"http://{http.LINK_LOCAL}/openstack/latest/meta_data.json"
 _BLOCK_STORAGE = ("block-storage", "volumev3")
 """Names of Cinder in the catalogue of services, the present one first."""
 _UUID = "[0-9A-Fa-f-]"
@@ -101,12 +76,12 @@ class _Page(msgspec.Struct, frozen=True):
 
 def detect_openstack(
     provider: str, credentials: OpenstackCredentials | None, endpoint: str | None
-) -> Exchanges[Detected]:
+) -> http.Exchanges[Detected]:
     """Return the volumes of this server; `endpoint` replaces the address of Cinder."""
     if provider == "openstack" and credentials is not None:
         provider = _provider_of(credentials.auth_url)
     api = partial(_api, credentials, endpoint)
-    return detect(provider, SERVICES[provider], _metadata(), api)
+    return findings.detect(provider, SERVICES[provider], _metadata(), api)
 
 
 def _provider_of(auth_url: str) -> str:
@@ -115,24 +90,28 @@ def _provider_of(auth_url: str) -> str:
     return next(found, "openstack")
 
 
-def _metadata() -> Exchanges[Metadata[str]]:
+def _metadata() -> http.Exchanges[Metadata[str]]:
     what = "request for the id of the server"
-    response = yield from get_response(Request(what, "metadata", "GET", _SERVER))
-    server_id = decode(what, response.body, dict).get("uuid")
-    return Metadata(needed_text(what, server_id, _UUID, "it is not a UUID"))
+    response = yield from http.get_response(http.Request(what, "metadata", "GET", _SERVER))
+    server_id = http.decode(what, response.body, dict).get("uuid")
+    return Metadata(findings.needed_text(what, server_id, _UUID, "it is not a UUID"))
 
 
 def _api(
     credentials: OpenstackCredentials | None, endpoint: str | None, server_id: str
-) -> Exchanges[Listing]:
+) -> http.Exchanges[Listing]:
     if credentials is None:
-        raise failure(_VOLUMES, "no_credentials", _NO_FILE)
+        raise http.failure(_VOLUMES, "no_credentials", _NO_FILE)
 
-    def volumes(session: _Session) -> Exchanges[list[Any]]:
-        return pages(_VOLUMES, partial(_page, session), _MOST_PAGES)
+    def volumes(session: _Session) -> http.Exchanges[list[Any]]:
+        return http.pages(_VOLUMES, partial(_page, session), _MOST_PAGES)
 
-    found = yield from authorized(partial(_session, credentials, endpoint), volumes)
-    return (yield from each_disk((item for item in found if _may_be_at(server_id, item)), _disk))
+    found = yield from http.authorized(partial(_session, credentials, endpoint), volumes)
+    return (
+        yield from findings.each_disk(
+            (item for item in found if _may_be_at(server_id, item)), _disk
+        )
+    )
 
 
 def _may_be_at(server_id: str, item: Any) -> bool:
@@ -142,14 +121,14 @@ def _may_be_at(server_id: str, item: Any) -> bool:
     return not isinstance(attachments, list) or server_id in ids
 
 
-def _session(credentials: OpenstackCredentials, endpoint: str | None) -> Exchanges[_Session]:
+def _session(credentials: OpenstackCredentials, endpoint: str | None) -> http.Exchanges[_Session]:
     """Return a token, and the address of Cinder from the catalogue of services."""
     what = "request for a token of Keystone"
     identity = {
         "methods": ["application_credential"],
         "application_credential": {"id": credentials.id, "secret": credentials.secret},
     }
-    request = Request(
+    request = http.Request(
         what=what,
         source="api",
         method="POST",
@@ -157,11 +136,13 @@ def _session(credentials: OpenstackCredentials, endpoint: str | None) -> Exchang
         headers={"content-type": "application/json"},
         body=msgspec.json.encode({"auth": {"identity": identity}}),
     )
-    response = yield from get_response(request, classify=_classify_token)
-    token = plain_token(response.headers.get("x-subject-token", ""))
+    response = yield from http.get_response(request, classify=_classify_token)
+    token = http.plain_token(response.headers.get("x-subject-token", ""))
     if token is None:
-        raise failure(what, "invalid", "the answer has no token")
-    catalog = part_of(what, decode(what, response.body, dict), "token").get("catalog")
+        raise http.failure(what, "invalid", "the answer has no token")
+    catalog = findings.part_of(what, http.decode(what, response.body, dict), "token").get(
+        "catalog"
+    )
     return _Session(token, endpoint or _block_storage(what, credentials, catalog))
 
 
@@ -171,7 +152,7 @@ def identity_url(auth_url: str) -> str:
     return url if url.endswith("/v3") else f"{url}/v3"
 
 
-def _classify_token(response: Response) -> tuple[ExchangeReason, str] | None:
+def _classify_token(response: http.Response) -> tuple[ExchangeReason, str] | None:
     """Return why Keystone gave no token: 404 for an unknown credential, 401 for a wrong secret."""
     if response.status == 404:  # noqa: PLR2004 -- Not Found
         return "not_found", (
@@ -200,51 +181,53 @@ def _block_storage(what: str, credentials: OpenstackCredentials, catalog: Any) -
     if not urls:
         where = f"in region {credentials.region}" if credentials.region else "in any region"
         why = f"the catalogue has no {credentials.interface} endpoint of Cinder {where}"
-        raise failure(what, "not_found", why)
+        raise http.failure(what, "not_found", why)
     scheme = "https://" if credentials.auth_url.startswith("https://") else "http"
-    if not urls[0].startswith(scheme) or plain_token(urls[0]) is None:
-        raise failure(what, "invalid", "Keystone uses TLS, and its catalogue has Cinder without")
+    if not urls[0].startswith(scheme) or http.plain_token(urls[0]) is None:
+        raise http.failure(
+            what, "invalid", "Keystone uses TLS, and its catalogue has Cinder without"
+        )
     return urls[0].rstrip("/")
 
 
 def _mappings(part: Any) -> list[dict[str, Any]]:
     """Return those items of a list that are mappings."""
-    return [item for item in items_of(part) if isinstance(item, dict)]
+    return [item for item in http.items_of(part) if isinstance(item, dict)]
 
 
-def _page(session: _Session, mark: str) -> Exchanges[tuple[list[Any], str]]:
+def _page(session: _Session, mark: str) -> http.Exchanges[tuple[list[Any], str]]:
     """Return the volumes of one page, and the id after which the next begins."""
     values = [("limit", _PAGE), *([("marker", mark)] if mark else [])]
-    words: Explanations = {
+    words: http.Explanations = {
         "denied": (
             "volume:get_all was denied to the application credential; create it with the role"
             " reader on the project"
         )
     }
-    request = Request(
+    request = http.Request(
         _VOLUMES,
         "api",
         "GET",
-        f"{session.endpoint}/volumes/detail?{query_string(values)}",
+        f"{session.endpoint}/volumes/detail?{http.query_string(values)}",
         {"x-auth-token": session.token, "accept": "application/json"},
     )
-    response = yield from get_response(request, words)
-    page = decode(_VOLUMES, response.body, _Page)
+    response = yield from http.get_response(request, words)
+    page = http.decode(_VOLUMES, response.body, _Page)
     has_more = any(link.get("rel") == "next" for link in _mappings(page.volumes_links))
     if not (has_more and page.volumes):
         return page.volumes, ""
-    last_id = convert(_VOLUMES, page.volumes[-1], dict).get("id")
+    last_id = http.convert(_VOLUMES, page.volumes[-1], dict).get("id")
     why = "the last volume of a page has no id"
-    return page.volumes, needed_text(_VOLUMES, last_id, _UUID, why)
+    return page.volumes, findings.needed_text(_VOLUMES, last_id, _UUID, why)
 
 
-def _disk(item: Any) -> Exchanges[CloudDisk]:
+def _disk(item: Any) -> http.Exchanges[CloudDisk]:
     yield from ()  # the listing has everything
-    volume = convert(_VOLUMES, item, dict)
-    volume_id = needed_text(_VOLUMES, volume.get("id"), _UUID, "a volume has no id")
+    volume = http.convert(_VOLUMES, item, dict)
+    volume_id = findings.needed_text(_VOLUMES, volume.get("id"), _UUID, "a volume has no id")
     if not isinstance(volume.get("attachments"), list):
-        raise failure(_VOLUMES, "invalid", f"volume {volume_id} has no attachments")
-    api_type = plain_text(volume.get("volume_type"), ".")
+        raise http.failure(_VOLUMES, "invalid", f"volume {volume_id} has no attachments")
+    api_type = http.plain_text(volume.get("volume_type"), ".")
     if api_type is None:
-        raise failure(_VOLUMES, "not_found", f"volume {volume_id} has no type")
-    return CloudDisk(volume_id, api_type, size_bytes=amount(volume.get("size"), GIB))
+        raise http.failure(_VOLUMES, "not_found", f"volume {volume_id} has no type")
+    return CloudDisk(volume_id, api_type, size_bytes=findings.amount(volume.get("size"), GIB))

@@ -4,23 +4,15 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from disksla.clouds.detection import findings
 from disksla.clouds.detection.aws import detect_aws
 from disksla.clouds.detection.aws_storages import storages_of_aws
-from disksla.clouds.detection.azure import detect_azure
-from disksla.clouds.detection.azure_files import storages_of_azure
+from disksla.clouds.detection.azure import detect_azure, storages_of_azure
 from disksla.clouds.detection.file_storages import with_file_storages
-from disksla.clouds.detection.findings import (
-    Detected,
-    Listing,
-    Metadata,
-    detect,
-    needed_text,
-    text_in,
-)
-from disksla.clouds.detection.google import detect_google
-from disksla.clouds.detection.google_storages import storages_of_google, storages_of_yandex
+from disksla.clouds.detection.findings import Detected, Listing, Metadata
+from disksla.clouds.detection.google import detect_google, storages_of_google
 from disksla.clouds.detection.openstack import SERVICES, OpenstackCredentials, detect_openstack
-from disksla.clouds.detection.yandex import detect_yandex
+from disksla.clouds.detection.yandex import detect_yandex, storages_of_yandex
 from disksla.clouds.http_client import LINK_LOCAL, Exchanges, Request, decode, get_response
 from disksla.kernel.nfs import FileStorage
 
@@ -30,26 +22,16 @@ _NAME = "[A-Za-z0-9._-]"
 _OTHER_CLOUD = "the answer is not that of this provider"
 
 
-def detect_alibaba() -> Exchanges[Detected]:
-    """Return the machine type of an instance of Alibaba Cloud."""
-    return detect("alibaba", "Alibaba Cloud", _alibaba())
-
-
-def detect_oracle() -> Exchanges[Detected]:
-    """Return the shape of an instance of Oracle Cloud."""
-    return detect("oracle", "Oracle Cloud", _oracle())
-
-
 def _alibaba() -> Exchanges[Metadata[None]]:
     what = "request for a metadata token"
     headers = {"x-aliyun-ecs-metadata-token-ttl-seconds": "60"}
     request = Request(what, "metadata", "PUT", f"{_ALIBABA}/api/token", headers)
-    token = text_in(what, (yield from get_response(request)).body, "[!-~]", _OTHER_CLOUD)
+    token = findings.text_in(what, (yield from get_response(request)).body, "[!-~]", _OTHER_CLOUD)
     what = "request for the machine type"
     headers = {"x-aliyun-ecs-metadata-token": token}
     url = f"{_ALIBABA}/meta-data/instance/instance-type"
     response = yield from get_response(Request(what, "metadata", "GET", url, headers))
-    return Metadata(None, text_in(what, response.body, _NAME, _OTHER_CLOUD))
+    return Metadata(None, findings.text_in(what, response.body, _NAME, _OTHER_CLOUD))
 
 
 def _oracle() -> Exchanges[Metadata[None]]:
@@ -57,7 +39,7 @@ def _oracle() -> Exchanges[Metadata[None]]:
     headers = {"authorization": "Bearer Oracle"}
     response = yield from get_response(Request(what, "metadata", "GET", _ORACLE, headers))
     shape = decode(what, response.body, dict).get("shape")
-    return Metadata(None, needed_text(what, shape, _NAME, _OTHER_CLOUD))
+    return Metadata(None, findings.needed_text(what, shape, _NAME, _OTHER_CLOUD))
 
 
 WITH_CREDENTIALS_FILE = tuple(SERVICES)
@@ -81,11 +63,11 @@ def exchanges_of(
     endpoints = endpoints or {}
     endpoint = endpoints.get("")
     detectors: dict[str, Callable[[], Exchanges[Detected]]] = {
-        "alibaba": detect_alibaba,
+        "alibaba": partial(findings.detect, "alibaba", "Alibaba Cloud", _alibaba()),
         "aws": partial(detect_aws, endpoint, now),
         "azure": partial(detect_azure, endpoint),
         "gcp": partial(detect_google, endpoint),
-        "oracle": detect_oracle,
+        "oracle": partial(findings.detect, "oracle", "Oracle Cloud", _oracle()),
         "yandex": partial(detect_yandex, endpoint),
         **{name: partial(detect_openstack, name, credentials, endpoint) for name in SERVICES},
     }

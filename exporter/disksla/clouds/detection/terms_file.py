@@ -15,8 +15,7 @@ from disksla.promise.disk_entry import DiskMatch, SoldDisk
 from disksla.promise.terms_file import MachineTerms, TermsFileOf
 
 DetectedTermsFile = TermsFileOf[SoldDisk]
-MAX_AGE_S = 7200.0
-"""Four runs, by default."""
+MAX_AGE_S = 7200.0  # four runs, by default
 _METADATA_NAMES_TYPES_AS_THE_API = {"azure"}
 
 

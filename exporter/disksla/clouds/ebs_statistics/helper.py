@@ -13,14 +13,8 @@ from collections.abc import Callable
 import msgspec
 
 from disksla.base.errors import DiskslaError
+from disksla.base.operating_system import packets
 from disksla.base.operating_system.log import fields
-from disksla.base.operating_system.packets import (
-    LONGEST_BYTES,
-    PacketServer,
-    decode_packet,
-    encode,
-    shut_down,
-)
 from disksla.clouds.ebs_statistics.nvme import EbsDevice
 from disksla.clouds.ebs_statistics.reading import REQUESTS, Alive, Failure, Message, Reading
 
@@ -36,10 +30,8 @@ LONGEST_S = 60.0
 class Pace(msgspec.Struct, frozen=True):
     """What decides when a disk is read next."""
 
-    failures: int = 0
-    """In a row."""
-    not_watched_until_s: float = 0.0
-    """Monotonic time until which it is read at the normal pace."""
+    failures: int = 0  # in a row
+    not_watched_until_s: float = 0.0  # monotonic time until which it is read at the normal pace
 
     def after(self, message: Reading | Failure) -> "Pace":
         """Return the pace after a reading or a failure."""
@@ -76,9 +68,8 @@ class Helper:
         self._listening = listening
         self._find = find
         self._read = read
-        self._server = PacketServer(listening, self._receive, MOST_CLIENTS)
-        self._watched: dict[socket.socket, frozenset[str]] = {}
-        """The disks that clients watch."""
+        self._server = packets.PacketServer(listening, self._receive, MOST_CLIENTS)
+        self._watched: dict[socket.socket, frozenset[str]] = {}  # the disks that clients watch
         self._has_clients = threading.Event()
         self._stopping = threading.Event()
         self._readers: dict[EbsDevice, threading.Thread] = {}
@@ -99,7 +90,7 @@ class Helper:
         """Close all connections; a thread that waits for a disk ends with the process."""
         self._stopping.set()
         self._has_clients.set()
-        shut_down(self._listening)
+        packets.shut_down(self._listening)
         self._thread.join(STOP_TIMEOUT_S)
 
     def _look(self) -> None:
@@ -114,9 +105,9 @@ class Helper:
     def _receive(self, client: socket.socket) -> bool:
         """Receive a request; return whether the client is still there."""
         try:
-            packet = client.recv(LONGEST_BYTES)
+            packet = client.recv(packets.LONGEST_BYTES)
             if packet:
-                self._watched[client] = frozenset(decode_packet(REQUESTS, packet).devices)
+                self._watched[client] = frozenset(packets.decode_packet(REQUESTS, packet).devices)
                 return True
         except (OSError, DiskslaError) as error:
             log.warning("client disconnected", extra=fields(err=error))
@@ -155,13 +146,13 @@ class Helper:
 
     def _send(self, message: Message) -> None:
         """Send a message to all clients; close the connection of one that does not read."""
-        packet = encode(message)
+        packet = packets.encode(message)
         for client in self.clients:
             try:
                 client.send(packet, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 log.warning("client is too slow", extra=fields(clients=len(self.clients)))
-                shut_down(client)
+                packets.shut_down(client)
             except OSError:  # closed meanwhile, by the client or by another thread
                 continue
 

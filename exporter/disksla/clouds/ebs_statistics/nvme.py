@@ -26,10 +26,8 @@ _CONTROLLER = re.compile(r"nvme\d+")
 class EbsDevice(NamedTuple):
     """One disk, and the controller to ask."""
 
-    name: str
-    """Kernel name of the disk, such as nvme1n1."""
-    controller: str
-    """Name of its NVMe controller in /dev, such as nvme1."""
+    name: str  # kernel name of the disk, such as nvme1n1
+    controller: str  # name of its NVMe controller in /dev, such as nvme1
     serial: str
 
 
@@ -70,8 +68,7 @@ _COMMAND = struct.Struct("<BBHIIIQQII6III")
 _GET_LOG_PAGE = 0x02
 _STATISTICS_PAGE = 0xD0
 _NAMESPACE_ID = 1
-_INVALID_LOG_PAGE = 0x109
-"""Status code and its type, without the bits of a retry."""
+_INVALID_LOG_PAGE = 0x109  # status code and its type, without the bits of a retry
 
 _PERMISSION = {errno.EPERM, errno.EACCES}
 _REMOVED = {errno.ENOENT, errno.ENODEV, errno.ENXIO}

@@ -25,12 +25,10 @@ Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e12)]
 class Reading(msgspec.Struct, frozen=True, tag="reading", gc=False):
     """The page of one disk, as it was read."""
 
-    device: Name
-    """Kernel name, such as nvme1n1."""
+    device: Name  # kernel name, such as nvme1n1
     serial: Annotated[str, msgspec.Meta(max_length=64)]
     """In sysfs: the id of the volume, without its dash."""
-    monotonic_s: Seconds
-    """Middle of the time that reading took, by CLOCK_MONOTONIC."""
+    monotonic_s: Seconds  # middle of the time that reading took, by CLOCK_MONOTONIC
     statistics: Statistics
     within_s: Seconds = 0.0
     """Half of the time that reading took: the page is of `monotonic_s`, more or less this."""
@@ -64,13 +62,9 @@ REQUESTS = msgspec.json.Decoder(Watch)
 class Change(msgspec.Struct, frozen=True, gc=False):
     """Increase of what is used of a page; the fields are those of Statistics."""
 
-    begin_s: float
-    """Monotonic times of the two readings."""
-    end_s: float
     read_us: int
     write_us: int
-    exceeded_us: Mapping[EbsLimit, int]
-    """By limit, those that the page has."""
+    exceeded_us: Mapping[EbsLimit, int]  # by limit, those that the page has
     read_latency: tuple[Bin, ...] = ()
     write_latency: tuple[Bin, ...] = ()
 
@@ -100,8 +94,6 @@ def change_between(before: Reading, after: Reading) -> Change | None:
     if read_latency is None or write_latency is None:
         return None
     return Change(
-        begin_s=before.monotonic_s,
-        end_s=after.monotonic_s,
         read_us=counters["read_us"],
         write_us=counters["write_us"],
         exceeded_us=exceeded_us,

@@ -9,7 +9,7 @@ transfer.
 
 import struct
 from collections.abc import Iterator
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -19,7 +19,6 @@ PAGE_BYTES = 4096
 
 VolumeKind = Literal["ebs", "instance_store"]
 EbsLimit = Literal["iops", "bandwidth", "machine_iops", "machine_bandwidth"]
-EBS_LIMITS: tuple[EbsLimit, ...] = get_args(EbsLimit)
 PageFault = Literal["short", "magic", "version", "bins", "counter"]
 """Why a page is not used: too short, not the page, a version that is not known, bins of a
 histogram that cannot be right, a counter that cannot be right."""
@@ -38,8 +37,7 @@ _OFFSETS: dict[VolumeKind, dict[EbsLimit, int]] = {
 """Offsets of the counters of exceeded limits. Those of instance store are limits of the volume, in
 the place where a page of EBS has those of the instance."""
 _VERSIONS = (0, 1)
-_MOST_COUNT = 2**63 - 1
-"""More cannot be right: as microseconds it is 292,000 years."""
+_MOST_COUNT = 2**63 - 1  # more cannot be right: as microseconds it is 292,000 years
 _HEAD = struct.Struct("<II")
 _COUNTERS = struct.Struct("<6Q")
 COUNTER_FIELDS = (
@@ -67,10 +65,8 @@ class Bin(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Requests whose latency was between two bounds."""
 
     lower_us: Count
-    upper_us: Count | None
-    """None in a last bin without upper bound."""
-    count: BinCount
-    """It wraps at 2**32."""
+    upper_us: Count | None  # None in a last bin without upper bound
+    count: BinCount  # it wraps at 2**32
 
 
 Bins = Annotated[tuple[Bin, ...], msgspec.Meta(max_length=_MOST_BINS)]
@@ -85,14 +81,12 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
     write_operations: Count
     read_bytes: Count
     write_bytes: Count
-    read_us: Count
-    """Microseconds that reads took, summed over requests."""
+    read_us: Count  # microseconds that reads took, summed over requests
     write_us: Count
     exceeded_us: dict[EbsLimit, Count]
     """Microseconds in which more was demanded than a limit of the volume, or of the instance
     (`machine_`); those of the instance are on EBS only."""
-    queue_length: Count
-    """Requests at the volume at this moment."""
+    queue_length: Count  # requests at the volume at this moment
     read_latency: Bins
     write_latency: Bins
 

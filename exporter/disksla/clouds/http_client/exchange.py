@@ -20,8 +20,7 @@ C = TypeVar("C")
 
 LINK_LOCAL = "169.254.169.254"
 """Address of the metadata service at most providers; it never leaves the machine's host."""
-_MOST_SKEW_S = 300.0
-"""Clocks may differ by this much before a cloud rejects signatures or tokens."""
+_MOST_SKEW_S = 300.0  # clocks may differ by this much before a cloud rejects signatures or tokens
 _MOST_TEXT = 256
 _MOST_NUMBER = 10**18
 
@@ -29,8 +28,7 @@ _MOST_NUMBER = 10**18
 class Request(msgspec.Struct, frozen=True):
     """One request. Headers and body may hold secrets, so they are not part of its `repr`."""
 
-    what: str
-    """The name of the operation, for messages."""
+    what: str  # the name of the operation, for messages
     source: Source
     method: str
     url: str
@@ -49,11 +47,9 @@ class Response(msgspec.Struct, frozen=True):
     """The answer to a request. Its content may be a secret, so it is not part of its `repr`."""
 
     status: int
-    headers: Mapping[str, str]
-    """Names are in lower case."""
+    headers: Mapping[str, str]  # names are in lower case
     body: bytes
-    received_s: float
-    """When it was received, by the clock of this machine, in seconds since 1970."""
+    received_s: float  # when it was received, by the clock of this machine, in seconds since 1970
 
     def __repr__(self) -> str:
         """Return the status only."""

@@ -17,17 +17,11 @@ from urllib.parse import unquote, urlsplit
 
 from disksla.base.errors import DiskslaError
 from disksla.base.units import MIB
-from disksla.clouds.http_client.exchange import (
-    ExchangeError,
-    Exchanges,
-    Request,
-    Response,
-    Source,
-    T,
-)
+from disksla.clouds.http_client import exchange
+from disksla.clouds.http_client.exchange import ExchangeError, T
 
-_MOST_BYTES: dict[Source, int] = {"metadata": MIB, "api": 32 * MIB}
-_DEADLINE_S: dict[Source, float] = {"metadata": 5.0, "api": 30.0}
+_MOST_BYTES: dict[exchange.Source, int] = {"metadata": MIB, "api": 32 * MIB}
+_DEADLINE_S: dict[exchange.Source, float] = {"metadata": 5.0, "api": 30.0}
 _CHUNK_BYTES = 64 * 1024
 _PROXY_PORT = 3128
 
@@ -36,7 +30,7 @@ class _DeadlineError(DiskslaError):
     """The time of an exchange is over."""
 
 
-def carry_out(exchanges: Exchanges[T], within_s: float) -> T:
+def carry_out(exchanges: exchange.Exchanges[T], within_s: float) -> T:
     """Carry out the requests of a generator in order and return what it found.
 
     All of them together take `within_s` at most; after that, the rest fail at once.
@@ -57,7 +51,7 @@ def carry_out(exchanges: Exchanges[T], within_s: float) -> T:
         return found
 
 
-def fetch(request: Request, deadline_s: float) -> Response:
+def fetch(request: exchange.Request, deadline_s: float) -> exchange.Response:
     """Return the response to a request, whatever its status. Raise ExchangeError without one.
 
     A timer signal ends it after `deadline_s`, however slowly the server answers; so this runs in
@@ -99,7 +93,7 @@ def _end(_number: int, _frame: FrameType | None) -> None:
     raise _DeadlineError
 
 
-def _exchange(request: Request, timeout_s: float) -> Response:
+def _exchange(request: exchange.Request, timeout_s: float) -> exchange.Response:
     path = urlsplit(request.url)
     target = f"{path.path or '/'}{'?' if path.query else ''}{path.query}"
     with contextlib.closing(_connection(request, timeout_s)) as connection:
@@ -107,7 +101,7 @@ def _exchange(request: Request, timeout_s: float) -> Response:
         response = connection.getresponse()
         body = _body(response, _MOST_BYTES[request.source])
         names = {name.lower(): value for name, value in response.getheaders()}
-        return Response(response.status, names, body, time.time())
+        return exchange.Response(response.status, names, body, time.time())
 
 
 def _body(response: http.client.HTTPResponse, most_bytes: int) -> bytes:
@@ -119,7 +113,7 @@ def _body(response: http.client.HTTPResponse, most_bytes: int) -> bytes:
     return bytes(body)
 
 
-def _connection(request: Request, timeout_s: float) -> http.client.HTTPConnection:
+def _connection(request: exchange.Request, timeout_s: float) -> http.client.HTTPConnection:
     """Return a connection that is not open yet: to the server, or to the proxy for it."""
     url = urlsplit(request.url)
     host, port = url.hostname or "", url.port
@@ -150,7 +144,7 @@ def trust_as_kubernetes(context: ssl.SSLContext) -> None:
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
 
 
-def _proxy(request: Request, scheme: str, host: str) -> str | None:
+def _proxy(request: exchange.Request, scheme: str, host: str) -> str | None:
     """Return the address of the proxy for an API; None without one."""
     if request.source == "metadata" or scheme != "https":
         return None

@@ -43,7 +43,7 @@ class Check(NamedTuple):
 
     def ok(self, found: str) -> CheckResult:
         """Return a result that needs no attention."""
-        return CheckResult(check=self.id, subject=self.subject, status="ok", found=found)
+        return self._result("ok", found)
 
     def note(self, found: str, *, expected: str, fix: str | None = None) -> CheckResult:
         """Return a result that may be as it is wanted."""
@@ -53,15 +53,11 @@ class Check(NamedTuple):
         """Return a result that must be fixed."""
         return self._result("wrong", found, expected, fix)
 
-    def _result(self, status: Status, found: str, expected: str, fix: str | None) -> CheckResult:
-        return CheckResult(
-            check=self.id,
-            subject=self.subject,
-            status=status,
-            found=found,
-            expected=expected,
-            fix=fix,
-        )
+    def _result(
+        self, status: Status, found: str, expected: str | None = None, fix: str | None = None
+    ) -> CheckResult:
+        about = {"check": self.id, "subject": self.subject, "status": status, "found": found}
+        return msgspec.convert(about | {"expected": expected, "fix": fix}, CheckResult)
 
 
 def worst(results: Iterable[CheckResult]) -> Status:

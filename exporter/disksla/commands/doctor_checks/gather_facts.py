@@ -136,28 +136,22 @@ _CLOUDS_FILE = "clouds.yaml"
 DEFAULT_STATE_DIRECTORY = "/var/lib/disksla"
 
 
-class Places(msgspec.Struct, frozen=True):
-    """Where the parts of the machine are."""
+def gather(
+    roots: Roots, config_file: Path | None, web_config_file: Path | None, url: str | None
+) -> MachineFacts:
+    """Return the facts of this machine, whose daemon is asked at `url`.
 
-    roots: Roots
-    config_file: Path | None
-    web_config_file: Path | None
-    url: str | None
-    """Where to ask the daemon; None for its Unix socket, or else its port."""
-
-
-def gather(places: Places) -> MachineFacts:
-    """Return the facts of this machine. Raise DiskslaError if the URL is of another machine."""
-    roots = places.roots
-    daemon = ask_daemon(places.url)
-    configuration, paths = _configuration(places)
+    None is its Unix socket, or else its port. Raise DiskslaError if it is of another machine.
+    """
+    daemon = ask_daemon(url)
+    configuration, paths = _configuration(config_file, web_config_file)
     settings = configuration.configuration and configuration.configuration.settings
     directory = settings.state.directory if settings else DEFAULT_STATE_DIRECTORY
     unit = _unit(roots, _UNIT)
     kernel, disks = _kernel(roots)
     if configuration.configuration is not None:
         disks = with_kubernetes_volumes(disks, configuration.configuration.terms_files)
-    config_directory = places.config_file.parent if places.config_file else DEFAULT_DIRECTORY
+    config_directory = config_file.parent if config_file else DEFAULT_DIRECTORY
     return MachineFacts(
         version=VERSION,
         now_s=time.time(),
@@ -247,9 +241,10 @@ def _why_not_exact(roots: Roots, disks: Iterable[Disk]) -> str | None:
     return None
 
 
-def _configuration(places: Places) -> tuple[ConfigurationFacts, list[Path]]:
+def _configuration(
+    config_file: Path | None, web_config_file: Path | None
+) -> tuple[ConfigurationFacts, list[Path]]:
     """Return what the files of the operator say, and which files the daemon must read."""
-    config_file = places.config_file
     paths = [] if config_file is None else [config_file]
     configuration: Configuration | None = None
     problem = None
@@ -264,7 +259,7 @@ def _configuration(places: Places) -> tuple[ConfigurationFacts, list[Path]]:
     catalog = catalog_directory(config_file)
     with contextlib.suppress(DiskslaError):  # in the problem of the configuration
         paths += [catalog, *operator_files(catalog)]
-    web, web_paths = _web(places.web_config_file)
+    web, web_paths = _web(web_config_file)
     rows = len(configuration.catalog.rows) - len(load_catalog().rows) if configuration else 0
     facts = ConfigurationFacts(
         path=None if config_file is None else str(config_file),

@@ -16,8 +16,7 @@ Names = Callable[[int, str], tuple[str, str]]
 """Returns the consumer and the program of a cgroup and a thread."""
 
 
-_Key = tuple[str, str, str]
-"""Disk, consumer and program."""
+_Key = tuple[str, str, str]  # disk, consumer and program
 
 
 Open = tuple[int, int]

@@ -8,16 +8,12 @@ import msgspec
 
 from disksla.kernel.consumers.consumption import NOT_NAMED, OTHER, Consumption, OwnLimit
 
-Who = tuple[str, str]
-"""Consumer, and program or an empty text."""
-MOST_SERIES = 5
-"""Consumers with series of their own on a disk; beside them are NOT_NAMED."""
-MOST_NAMES = 100
-"""Consumers with series of their own at a time, on all disks."""
+Who = tuple[str, str]  # consumer, and program or an empty text
+MOST_SERIES = 5  # consumers with series of their own on a disk; beside them are NOT_NAMED
+MOST_NAMES = 100  # consumers with series of their own at a time, on all disks
 FORGOTTEN_S = 3600.0
 """A consumer that was silent for so long loses its series, if others need the room."""
-LEAST_SHARE = 0.05
-"""Of a minute; consumers with less get no series."""
+LEAST_SHARE = 0.05  # of a minute; consumers with less get no series
 _SILENT_S = 120.0
 """After this time, in which Prometheus has read it, the series of a consumer may be given to
 another."""
@@ -57,14 +53,10 @@ def total_usages(many: Iterable[Usages]) -> Usages:
 class Watched(msgspec.Struct, frozen=True, gc=False):
     """What consumers used of a disk in a slot of time."""
 
-    end_s: float
-    """Monotonic time."""
-    seconds: float
-    """How long the disk was watched in it."""
-    throttled_s: float
-    """How long of that it was throttled."""
-    throttled: Usages
-    """What was used while it was throttled, and otherwise."""
+    end_s: float  # monotonic time
+    seconds: float  # how long the disk was watched in it
+    throttled_s: float  # how long of that it was throttled
+    throttled: Usages  # what was used while it was throttled, and otherwise
     otherwise: Usages
 
     def plus(self, other: "Watched") -> "Watched":
@@ -152,22 +144,19 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     """A group that was held at its own limit."""
 
     own: OwnLimit
-    last_s: float
-    """Monotonic time."""
+    last_s: float  # monotonic time
 
 
 class ConsumerTotals(msgspec.Struct, frozen=True, gc=False):
     """What consumers used of one disk since it was first watched."""
 
     watched_s: float = 0.0
-    watched_until_s: float = 0.0
-    """Monotonic end of the last reading."""
+    watched_until_s: float = 0.0  # monotonic end of the last reading
     requests: ConsumerSums = ConsumerSums()
     bytes: ConsumerSums = ConsumerSums()
     recent: tuple[Watched, ...] = ()
     """The last five minutes, by slots of ten seconds; the oldest first."""
-    hour: tuple[Watched, ...] = ()
-    """The last hour, by slots of five minutes."""
+    hour: tuple[Watched, ...] = ()  # the last hour, by slots of five minutes
     held: tuple[Held, ...] = ()
     """Groups that were held at their own limit while the disk was not throttled."""
 

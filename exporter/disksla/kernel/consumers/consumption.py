@@ -13,12 +13,9 @@ import msgspec
 
 from disksla.base.counts import Counts
 
-KERNEL = "kernel"
-"""What the kernel does by itself, such as the journal of a file system."""
-UNATTRIBUTED = "unattributed"
-"""What is known to be of a program, but not of which."""
-OTHER = "other"
-"""Consumers that are not named, because there are too many."""
+KERNEL = "kernel"  # what the kernel does by itself, such as the journal of a file system
+UNATTRIBUTED = "unattributed"  # what is known to be of a program, but not of which
+OTHER = "other"  # consumers that are not named, because there are too many
 NOT_NAMED = (OTHER, KERNEL, UNATTRIBUTED)
 
 _LONGEST_NAME = 256
@@ -32,12 +29,9 @@ class Consumption(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a consumer used of a disk in one reading. Recordings have it as an array."""
 
     device: str
-    consumer: _Name
-    """Unit, container or pod as it is shown, or one of NOT_NAMED."""
-    program: _Name = ""
-    """Empty where it is not known, as by io.stat."""
-    requests: _Amount | None = None
-    """None where it is not known."""
+    consumer: _Name  # unit, container or pod as it is shown, or one of NOT_NAMED
+    program: _Name = ""  # empty where it is not known, as by io.stat
+    requests: _Amount | None = None  # None where it is not known
     bytes: _Amount | None = None
 
 
@@ -47,8 +41,7 @@ class OwnLimit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     device: str
     consumer: _Name
     kind: Kind
-    per_second: _Amount
-    """The limit."""
+    per_second: _Amount  # the limit
 
 
 class ConsumerReading(msgspec.Struct, frozen=True):
@@ -66,23 +59,16 @@ class WatchedDisk(NamedTuple):
     """A monitored disk that has I/O now."""
 
     device: str
-    number: str
-    """Major and minor number, such as 254:0."""
-    is_busy: bool
-    """Requests are in flight for much of the time."""
-    requests: int
-    """Completed since the disk was first sampled, after merging."""
-    merges: int
-    """Requests that were merged with others."""
-    largest_request_bytes: int | None
-    """The kernel sends a larger request as several."""
+    number: str  # major and minor number, such as 254:0
+    is_busy: bool  # requests are in flight for much of the time
+    requests: int  # completed since the disk was first sampled, after merging
+    merges: int  # requests that were merged with others
+    largest_request_bytes: int | None  # the kernel sends a larger request as several
 
 
 _COUNT_LIMIT = 2**64
-_NUMBER = re.compile(r"\d+:\d+")
-"""Major and minor number of a disk."""
-_NAMELESS = "(unknown)"
-"""In place of them, for a disk without a name, such as a path of NVMe."""
+_NUMBER = re.compile(r"\d+:\d+")  # major and minor number of a disk
+_NAMELESS = "(unknown)"  # in place of them, for a disk without a name, such as a path of NVMe
 
 
 NOTHING = Counts()

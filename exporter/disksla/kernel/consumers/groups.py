@@ -1,14 +1,16 @@
-"""Finds the control groups of the machine, and knows their names by their ids."""
+"""Finds the control groups of the machine, and which of them together have all I/O once.
+
+It knows their names by their ids.
+"""
 
 import os
 import time
-from collections import Counter, deque
-from collections.abc import Callable
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from disksla.base.operating_system.machine import Roots
-from disksla.kernel.consumers.group_tree import Group, GroupTree
 from disksla.kernel.consumers.names import consumer_of, pod_names_of
 
 MOST_SCANNED = 20_000
@@ -18,8 +20,7 @@ LARGEST_SHARE = 0.02
 """Scans take at most this share of a CPU: with ten thousand groups, one takes half a second."""
 REMEMBERED_S = 3600.0
 _MOST_ENDED = 10_000
-_SHARES = 10
-"""Each user may add a tenth of them."""
+_SHARES = 10  # each user may add a tenth of them
 _Found = tuple[int, int, str, int]
 """Id of a group, id of the group above, path, and user id of its owner."""
 _CONTAINER_LOGS = Path("var") / "log" / "containers"
@@ -27,6 +28,70 @@ _OFF = (
     "the controller io of the control groups is off; IOAccounting=yes in one unit of systemd"
     " switches it on for all"
 )
+
+
+class Group(NamedTuple):
+    """A control group."""
+
+    id: int  # the inode of its directory, which no later group has
+    parent: int  # id of the group above; 0 for the root
+    path: str  # from the root, which has the empty path
+    has_io: bool  # whether it has `io.stat`
+    depth: int | None = None
+    """How many parts of the path root named, if another user owns the last of them: that one
+    named, and may add, all that is below."""
+
+    @property
+    def is_added(self) -> bool:
+        """Whether a user other than root may have added it."""
+        return self.depth is not None and self.path.count("/") > self.depth
+
+
+class GroupTree:
+    """The groups of one scan; they may have ended since."""
+
+    def __init__(self, groups: Mapping[int, Group]) -> None:
+        """Index the groups by what is above them."""
+        self.groups = groups
+        self._children: defaultdict[int, list[Group]] = defaultdict(list)
+        for group in groups.values():
+            self._children[group.parent].append(group)
+        self.root = next((group for group in self._children[0]), None)
+
+    def with_io(self, above: int) -> list[Group]:
+        """Return the groups right below another that have `io.stat`."""
+        return [group for group in self._children.get(above, ()) if group.has_io]
+
+    @property
+    def tops(self) -> list[Group]:
+        """The groups below the root: together, they have all that is not of the kernel."""
+        return [] if self.root is None else self.with_io(self.root.id)
+
+    def leaves(self, most: int) -> list[Group]:
+        """Return the groups below which no other has `io.stat`, at most so many.
+
+        A group includes those below it, also those that have ended. Where there would be too many,
+        the group above stands for all of them. Groups right below the root are never left out.
+        Those that users added come last, so that they take no place of others.
+        """
+        leaves: list[Group] = []
+        waiting, added = deque(self.tops), deque[Group]()
+        while waiting or added:
+            group = (waiting or added).popleft()
+            below = self.with_io(group.id)
+            if below and len(leaves) + len(waiting) + len(added) + len(below) <= most:
+                (added if below[0].is_added else waiting).extend(below)
+            else:
+                leaves.append(group)
+        return leaves
+
+    def above(self, group: Group) -> list[Group]:
+        """Return the groups above another, without the root."""
+        chain = []
+        while (parent := self.groups.get(group.parent)) is not None and parent.parent:
+            chain.append(parent)
+            group = parent
+        return chain
 
 
 class Hierarchy(NamedTuple):
@@ -85,8 +150,7 @@ class Groups:
         self._names: dict[int, str] = {}
         self._ended: dict[int, tuple[str, float]] = {}
         """Names of groups that are no longer there, with the time of the scan that missed them."""
-        self.tree = GroupTree({})
-        """The groups of the last scan."""
+        self.tree = GroupTree({})  # the groups of the last scan
 
     def name_of(self, group: int) -> str | None:
         """Return the consumer with the id of a group; None if it was never seen."""

@@ -14,6 +14,7 @@ from disksla.base.counts import Counts
 from disksla.base.operating_system import SourceHealth
 from disksla.base.operating_system.log import fields, traceback_of
 from disksla.base.operating_system.machine import Roots
+from disksla.kernel.consumers import sharing
 from disksla.kernel.consumers.consumption import (
     KERNEL,
     ConsumerReading,
@@ -22,19 +23,7 @@ from disksla.kernel.consumers.consumption import (
     parse_io_max,
     parse_io_stat,
 )
-from disksla.kernel.consumers.group_tree import Group, GroupTree
-from disksla.kernel.consumers.groups import Groups, Hierarchy, find_hierarchy
-from disksla.kernel.consumers.sharing import (
-    Counted,
-    Growth,
-    Limited,
-    OwnLimits,
-    Roles,
-    consumptions,
-    counts_requests,
-    growth_at,
-    with_debt,
-)
+from disksla.kernel.consumers.groups import Group, Groups, GroupTree, Hierarchy, find_hierarchy
 
 _MAX_BYTES = 65536
 _ENDED = {errno.ENOENT, errno.ENODEV}
@@ -101,8 +90,7 @@ def _open(directory: str, group: int) -> int | None:
 
 WATCHED_AFTER_S = 60.0
 """A disk is watched for this time after it was busy, also where it has no I/O between."""
-MOST_READ = 2000
-"""Groups whose `io.stat` is read."""
+MOST_READ = 2000  # groups whose `io.stat` is read
 _DESCRIPTOR_SHARE = 0.25
 """Largest share of the descriptors of this process that these files may use."""
 _SCAN_EVERY_S = 10.0
@@ -117,9 +105,8 @@ class _Reading(NamedTuple):
     """One reading of all groups."""
 
     at_s: float
-    counted: Counted
-    disks: Mapping[str, WatchedDisk]
-    """The busy disks, by name."""
+    counted: sharing.Counted
+    disks: Mapping[str, WatchedDisk]  # the busy disks, by name
 
 
 class IoStatReader:
@@ -134,8 +121,7 @@ class IoStatReader:
     ) -> None:
         """Prepare to read; `watched` returns the monitored disks that have I/O now."""
         self.groups = Groups(roots, now)
-        self._sampled = Groups(roots, now)
-        """Those of samples, where they are in another hierarchy."""
+        self._sampled = Groups(roots, now)  # those of samples, where they are in another hierarchy
         self.are_names_wanted = False
         """Whether groups are found although the controller `io` is off: samples have their ids."""
         self._sysfs = roots.sysfs
@@ -144,20 +130,18 @@ class IoStatReader:
         self._now = now
         self._files = IoStatFiles()
         self._hierarchy: Hierarchy | None = None
-        self._roles = Roles(0, (), {})
-        self._limited: dict[int, Limited] = {}
-        self._own_limits = OwnLimits()
+        self._roles = sharing.Roles(0, (), {})
+        self._limited: dict[int, sharing.Limited] = {}
+        self._own_limits = sharing.OwnLimits()
         self._with_io: dict[str, tuple[WatchedDisk, float]] = {}
         """Each disk that had I/O lately, and when it had it last."""
-        self._busy_s: dict[str, float] = {}
-        """When each disk was busy last."""
+        self._busy_s: dict[str, float] = {}  # when each disk was busy last
         self._before: _Reading | None = None
-        self._debts: dict[str, Growth] = {}
+        self._debts: dict[str, sharing.Growth] = {}
         self._root: Path | None = None
         self._to_open: dict[int, Group] = {}
         self._scanned_s = -_SCAN_IDLE_S
-        self._merged = 0
-        """Groups that stand for those below them, because there are too many."""
+        self._merged = 0  # groups that stand for those below them, because there are too many
         self._errors = 0
         self._problem: str | None = None
 
@@ -252,16 +236,16 @@ class IoStatReader:
         return [disk for disk, _ in self._with_io.values()]
 
     def _shares(
-        self, device: str, before: _Reading, after: _Reading, roles: Roles
+        self, device: str, before: _Reading, after: _Reading, roles: sharing.Roles
     ) -> list[Consumption]:
         """Return what consumers used of a disk between two readings."""
         disk = after.disks[device]
-        growth = growth_at(before.counted, after.counted, roles, disk.number)
-        with_requests = counts_requests(disk, before.disks[device], growth)
-        growth, self._debts[device] = with_debt(growth, self._debts.get(device))
+        growth = sharing.growth_at(before.counted, after.counted, roles, disk.number)
+        with_requests = sharing.counts_requests(disk, before.disks[device], growth)
+        growth, self._debts[device] = sharing.with_debt(growth, self._debts.get(device))
         if growth.unattributed.bytes > _MOST_UNATTRIBUTED * growth.of_groups.bytes:
             self.scan_soon()
-        return consumptions(device, growth, with_requests=with_requests)
+        return sharing.consumptions(device, growth, with_requests=with_requests)
 
     def _scan(self, now_s: float, *, is_busy: bool) -> None:
         """Find the groups, unless they were found lately. Raise OSError."""
@@ -298,7 +282,7 @@ class IoStatReader:
             for leaf in leaves
             if leaf.id not in known.groups and known.with_io(leaf.parent)
         )
-        self._roles = Roles(
+        self._roles = sharing.Roles(
             root=tree.root.id,
             tops=tuple(group.id for group in tree.tops),
             leaves={leaf.id: self._name(leaf) for leaf in leaves},
@@ -316,7 +300,7 @@ class IoStatReader:
     def _name(self, group: Group) -> str:
         return self.groups.name_of(group.id) or group.path
 
-    def _with_limits(self, root: Path, groups: Iterable[Group]) -> dict[int, Limited]:
+    def _with_limits(self, root: Path, groups: Iterable[Group]) -> dict[int, sharing.Limited]:
         """Return those of the groups that have limits of their own."""
         limited = {}
         for group in groups:
@@ -326,7 +310,7 @@ class IoStatReader:
             except (OSError, ValueError):
                 continue  # it has ended, or has no such file
             if limits:
-                limited[group.id] = Limited(self._name(group), limits)
+                limited[group.id] = sharing.Limited(self._name(group), limits)
         return limited
 
     def close(self) -> None:

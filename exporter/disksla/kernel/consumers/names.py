@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from disksla.kernel.consumers.consumption import KERNEL
 
 _LONGEST = 128
-_SHORT_ID = 12
-"""Digits of the id of a container, as Docker and Podman show it."""
+_SHORT_ID = 12  # digits of the id of a container, as Docker and Podman show it
 _CONTAINER_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _POD = re.compile(
     r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})"

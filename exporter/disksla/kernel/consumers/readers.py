@@ -26,8 +26,7 @@ from disksla.kernel.performance_events.request_sampler import RequestSampler
 from disksla.kernel.performance_events.source import EventSource, OpenEvents
 
 SAMPLE_EVERY_S, POST_EVERY_S = 0.25, 1.0
-BUSY_FOR_S = 60.0
-"""Requests are sampled for this time after a disk was throttled or busy."""
+BUSY_FOR_S = 60.0  # requests are sampled for this time after a disk was throttled or busy
 SAMPLED_LATELY_S = 3.0
 _STOP_TIMEOUT_S = 2.0
 
@@ -52,13 +51,11 @@ class ConsumerReaders:
         self._counted = (0, 0)
         self._since_s: float | None = None
         """When what is sampled and not posted yet begins; None while nothing is sampled."""
-        self._busy_s: dict[str, float] = {}
-        """When each disk was busy last, by name."""
+        self._busy_s: dict[str, float] = {}  # when each disk was busy last, by name
         self._numbers = roots.sysfs / "dev" / "block"
         self._sampled: dict[str, tuple[int, int]] = {}
         """The disks that had I/O, and are still there."""
-        self._sampled_s: float | None = None
-        """When requests were attributed by samples last."""
+        self._sampled_s: float | None = None  # when requests were attributed by samples last
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 

@@ -26,12 +26,9 @@ from disksla.kernel.consumers.consumption import (
     WatchedDisk,
 )
 
-MOST_NAMED = 16
-"""Consumers of a disk in one reading."""
-FEW_MERGES = 0.02
-"""Share of the requests of a disk; groups count them before they are merged."""
-HELD_S = 10.0
-"""A group has had the rate of its limit for this time."""
+MOST_NAMED = 16  # consumers of a disk in one reading
+FEW_MERGES = 0.02  # share of the requests of a disk; groups count them before they are merged
+HELD_S = 10.0  # a group has had the rate of its limit for this time
 TOLERANCE = 0.03
 _MOST_READINGS = 32
 
@@ -44,8 +41,7 @@ class Roles(NamedTuple):
 
     root: int
     tops: tuple[int, ...]
-    leaves: Mapping[int, str]
-    """The consumer of each."""
+    leaves: Mapping[int, str]  # the consumer of each
     made_since: frozenset[int] = frozenset()
     """Leaves that were made since the scan before: all that they did counts."""
 
@@ -139,8 +135,7 @@ class Limited(NamedTuple):
     """A group with limits of its own."""
 
     consumer: str
-    limits: Mapping[str, Counts]
-    """By the number of a disk; infinite where there is none."""
+    limits: Mapping[str, Counts]  # by the number of a disk; infinite where there is none
 
 
 class OwnLimits:

@@ -18,8 +18,7 @@ from disksla.base.errors import DECODE_ERRORS
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.procfs import KubeletMount, Mount, kubelet_device, kubelet_mount
 
-MAX_BYTES = 65_536
-"""Largest file that is parsed; a real one has less than 1 KiB."""
+MAX_BYTES = 65_536  # largest file that is parsed; a real one has less than 1 KiB
 _MAX_CHARACTERS = 1024  # the id of a disk of Azure has about 200
 _EPHEMERAL = "Ephemeral"
 _DISK_NAME = r"projects/[^/]+/(?:zones/[^/]+/disks/([^/]+)|regions/[^/]+/disks/([^/]+))"
@@ -42,10 +41,8 @@ class CsiVolume(NamedTuple):
     """What kubelet knows of a volume."""
 
     driver: str
-    handle: str
-    """Id of the volume in the words of the driver (`volumeHandle`)."""
-    persistent_volume: str | None
-    """Name of the PersistentVolume, if the file has it."""
+    handle: str  # id of the volume in the words of the driver (`volumeHandle`)
+    persistent_volume: str | None  # name of the PersistentVolume, if the file has it
 
 
 class _VolumeData(msgspec.Struct, frozen=True, rename="camel"):
@@ -117,7 +114,7 @@ def _places_of(
     by_name = {disk.name: disk for disk in disks}
     places: defaultdict[str, list[KubeletMount]] = defaultdict(list)
     for disk in disks:
-        if not _is_sold(disk):
+        if not disk.is_sold:
             continue
         above = {
             point
@@ -132,14 +129,9 @@ def _places_of(
     for mount in mounts:
         name = mount.root.removeprefix("/")
         place = kubelet_device(mount)
-        if place is not None and name in by_name and _is_sold(by_name[name]):
+        if place is not None and name in by_name and by_name[name].is_sold:
             places[name].append(place)
     return places
-
-
-def _is_sold(disk: Disk) -> bool:
-    is_path = disk.hidden or disk.path_of is not None
-    return disk.partition_of is None and not disk.slaves and not is_path
 
 
 def _with_volume(

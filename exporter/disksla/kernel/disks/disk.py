@@ -1,7 +1,5 @@
 """The record of a block device or an NFS mount, and its identity across rescans and restarts."""
 
-import re
-from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -9,11 +7,10 @@ import msgspec
 
 from disksla.base.units import format_size
 from disksla.kernel.disks.layer import Layer
-from disksla.kernel.nfs import NFS, Clues, is_proxied, storage_at
-from disksla.kernel.procfs import Mount, file_system_mounts
+from disksla.kernel.nfs import nfs_mounts
+from disksla.kernel.procfs import Mount
 
-DiskKind = Literal["disk", "nfs"]
-"""What is called a disk: a block device, or an NFS mount."""
+DiskKind = Literal["disk", "nfs"]  # what is called a disk: a block device, or an NFS mount
 
 
 class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -24,7 +21,7 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     """Kernel name without /dev/, as in the label `device` of node_exporter; of an NFS mount, what
-    is mounted (see nfs_mounts.py)."""
+    is mounted (see `nfs_mounts`)."""
     major: int
     minor: int
     size_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -36,8 +33,7 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     wwn: str | None = None
     model: str | None = None
     rotational: bool | None = None
-    largest_request_bytes: int | None = None
-    """Largest request that the kernel sends to it."""
+    largest_request_bytes: int | None = None  # largest request that the kernel sends to it
     write_back: bool | None = None
     """It has a volatile write cache (sysfs `write_cache`), so programs flush it."""
     hidden: bool = False
@@ -52,29 +48,22 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     file_system_mounts: tuple[str, ...] = ()
     """Those of `mount_points` at which file systems were mounted first, without bind mounts and
     what pods and containers mount, sorted; see stacking.py."""
-    by_id: tuple[str, ...] = ()
-    """Names in /dev/disk/by-id, without the directory, sorted."""
+    by_id: tuple[str, ...] = ()  # names in /dev/disk/by-id, without the directory, sorted
     links: tuple[str, ...] = ()
     """Its other links in /dev, without that directory, such as disk/by-path/..., sorted."""
     holders: tuple[str, ...] = ()
     """Devices stacked on this disk or its partitions (device-mapper, md), sorted."""
-    slaves: tuple[str, ...] = ()
-    """Devices that this one is stacked on, sorted."""
-    layer: Layer | None = None
-    """How it is made of them; None of a device that is stacked on none."""
+    slaves: tuple[str, ...] = ()  # devices that this one is stacked on, sorted
+    layer: Layer | None = None  # how it is made of them; None of a device that is stacked on none
 
     provider: str | None = None
     """Provider of the machine, of its whole disks; an id of the catalogue, or `openstack`."""
-    volume: str | None = None
-    """The provider's own key of the volume; see volume.py."""
+    volume: str | None = None  # the provider's own key of the volume; see volume.py
     is_local: bool | None = None
     """True for a disk inside the host (instance store), False for a volume, None if unknown."""
-    csi_driver: str | None = None
-    """Driver of Kubernetes that attached the disk; see csi_volume.py."""
-    volume_handle: str | None = None
-    """Id of the volume in the words of that driver."""
-    persistent_volume: str | None = None
-    """Name of the PersistentVolume."""
+    csi_driver: str | None = None  # driver of Kubernetes that attached the disk; see csi_volume.py
+    volume_handle: str | None = None  # id of the volume in the words of that driver
+    persistent_volume: str | None = None  # name of the PersistentVolume
     volume_handle_hash: str | None = None
     """SHA-256 of the handle, in hexadecimal, where the handle itself is not known."""
     claim: str | None = None
@@ -91,6 +80,12 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     def is_mount(self) -> bool:
         """Whether it is a mount of a network file storage, and no block device."""
         return self.kind == "nfs"
+
+    @property
+    def is_sold(self) -> bool:
+        """Whether it was sold: it is no partition, stacked device or further path."""
+        is_path = self.hidden or self.path_of is not None
+        return self.partition_of is None and not self.slaves and not is_path
 
     @property
     def size_text(self) -> str:
@@ -128,44 +123,6 @@ def disk_key(disk: Disk) -> str | None:
     return f"serial:{disk.serial}" if disk.serial else None
 
 
-_UNPRINTABLE = re.compile(r"[\s\\]|[^\x20-\U0010ffff]")
-
-
 def nfs_disks(mounts: Iterable[Mount]) -> tuple[Disk, ...]:
     """Return the NFS mounts of a mount table, sorted by name, without those below others."""
-    of_superblock: defaultdict[tuple[int, int], list[Mount]] = defaultdict(list)
-    for mount in {mount.mount_point: mount for mount in mounts}.values():
-        if mount.file_system in NFS:
-            of_superblock[mount.major, mount.minor].append(mount)
-    firsts = [min(found, key=_rank) for found in of_superblock.values()]
-    same = Counter(mount.source for mount in firsts)
-    disks = []
-    for first, found in zip(firsts, of_superblock.values(), strict=True):
-        is_clear = same[first.source] == 1 and not is_proxied(first)
-        name = first.source if is_clear else f"{first.source}@{first.mount_point}"
-        disks.append(_disk(_UNPRINTABLE.sub(_escaped, name), first, found))
-    return tuple(sorted(disks, key=lambda disk: disk.name))
-
-
-def _rank(mount: Mount) -> tuple[bool, int, str, str]:
-    """Return the order of the mounts of a superblock: the first gives it its name."""
-    return mount.is_of_container, len(mount.root), mount.source, mount.mount_point
-
-
-def _disk(name: str, first: Mount, mounts: list[Mount]) -> Disk:
-    points = {mount.mount_point for mount in mounts if not mount.is_of_container}
-    return Disk(
-        name=name,
-        major=first.major,
-        minor=first.minor,
-        size_bytes=0,
-        kind="nfs",
-        volume=storage_at(first, Clues()).id,
-        mount_points=tuple(sorted(points or {first.mount_point})),
-        file_system_mounts=tuple(sorted(file_system_mounts(mounts))),
-    )
-
-
-def _escaped(match: re.Match[str]) -> str:
-    """Return a character as the kernel writes it in the mount table."""
-    return f"\\{ord(match[0]):03o}"
+    return tuple(Disk(kind="nfs", size_bytes=0, **mount._asdict()) for mount in nfs_mounts(mounts))

@@ -26,15 +26,13 @@ from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.disks.inventory import BlockDevices
 
-PERIOD_S = 30.0
-"""Longest time between two scans."""
+PERIOD_S = 30.0  # longest time between two scans
 MIN_DELAY_S = 0.1
 """Shortest delay between the first event and the scan, because events come in bursts."""
 MAX_DELAY_S = 0.5
 DELAY_PER_SCAN = 20
 """The delay is this many times the duration of the last scan, to bound the cost of many events."""
-RETRY_S = 1.0
-"""Time between an unexpected error and the next attempt."""
+RETRY_S = 1.0  # time between an unexpected error and the next attempt
 
 _MAX_EVENTS = 1000  # read from a socket at once; if there are more, it polls as ready again
 _log = logging.getLogger("disksla.disks")

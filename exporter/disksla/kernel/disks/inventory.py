@@ -31,9 +31,8 @@ from disksla.kernel.disks.layer import layer_of
 from disksla.kernel.disks.multipath import multipath_wwn, with_paths, with_serial_of_paths
 from disksla.kernel.disks.stacking import with_stacking
 from disksla.kernel.disks.udev_database import (
-    by_id_names,
     decode_property,
-    other_links,
+    links_of,
     parse_count,
     parse_device_number,
     parse_name,
@@ -104,8 +103,7 @@ class Inventory(NamedTuple):
     """All block devices, including partitions and loop devices, and NFS mounts, sorted by name."""
     problems: tuple[str, ...]
     """What could not be read, one message each. Such devices are not in `disks`."""
-    mounts: tuple[Mount, ...] = ()
-    """The mount table."""
+    mounts: tuple[Mount, ...] = ()  # the mount table
 
 
 def read_disks(roots: Roots) -> Inventory:
@@ -126,8 +124,7 @@ class BlockDevices:
         self._provider = provider_of(read_dmi(roots))
         self.udev: Any = None
         """pyudev's Context; None with other than the default paths, or without libudev."""
-        self.udev_problem: str | None = None
-        """Why there is no libudev despite the default paths."""
+        self.udev_problem: str | None = None  # why there is no libudev despite the default paths
         if (roots.sysfs, roots.udev_data) == (Roots().sysfs, Roots().udev_data):
             try:
                 self.udev = pyudev.Context()
@@ -195,12 +192,6 @@ def _directory_of(link: str) -> str:
     return os.path.normpath(os.path.join(link, "..", target))  # noqa: PTH118 -- as above
 
 
-def _udev_properties(entry: str) -> dict[str, str]:
-    """Return the properties in an entry of the udev database; none if there is no entry."""
-    content = _read_optional(entry, _MAX_ENTRY_BYTES)
-    return {} if content is None else parse_udev_data(content.decode(errors="replace"))
-
-
 def _describe(directory: str, udev_data: str, provider: str | None) -> Disk:
     """Return the record of a device, from its own directory and its udev properties.
 
@@ -212,7 +203,9 @@ def _describe(directory: str, udev_data: str, provider: str | None) -> Disk:
     # A hidden device has no device number, because it cannot be opened.
     hidden = files.name("hidden") == "1"
     major, minor = (0, 0) if hidden else files.parsed("dev", parse_device_number)
-    properties = _udev_properties(f"{udev_data}/b{major}:{minor}")
+    entry = _read_optional(f"{udev_data}/b{major}:{minor}", _MAX_ENTRY_BYTES) or b""
+    properties = parse_udev_data(entry.decode(errors="replace"))
+    by_id, links = links_of(properties)
     partition = "partition" in files
     described = Disk(
         name=_kernel_name(name),
@@ -228,8 +221,8 @@ def _describe(directory: str, udev_data: str, provider: str | None) -> Disk:
         write_back=_WRITE_BACK.get(files.name("queue/write_cache") or ""),
         hidden=hidden,
         partition_of=_kernel_name(parent) if partition else None,
-        by_id=by_id_names(properties),
-        links=other_links(properties),
+        by_id=by_id,
+        links=links,
         slaves=files.names_in("slaves"),
         layer=layer_of(files.names_in("slaves"), files.name, files.link),
     )

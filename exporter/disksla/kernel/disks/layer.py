@@ -29,15 +29,12 @@ class Layer(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a block device is made of the members below it."""
 
     how: How
-    title: str
-    """What made it, such as 'RAID 10' or 'LVM'."""
+    title: str  # what made it, such as 'RAID 10' or 'LVM'
     members: tuple[str, ...]
     """Kernel names of the devices that have its data, without spares and metadata."""
-    copies: int = 1
-    """Members that have the same chunk, if it is striped."""
+    copies: int = 1  # members that have the same chunk, if it is striped
     chunk_bytes: int | None = None
-    name: str | None = None
-    """Name in the device mapper, such as vg-data."""
+    name: str | None = None  # name in the device mapper, such as vg-data
 
 
 class Below(NamedTuple):
@@ -45,8 +42,7 @@ class Below(NamedTuple):
 
     name: str
     size_bytes: int | None = None
-    optimal_bytes: int = 0
-    """optimal_io_size of its queue."""
+    optimal_bytes: int = 0  # optimal_io_size of its queue
     dm_name: str = ""
     dm_uuid: str = ""
 
@@ -81,8 +77,7 @@ def _below(read: Attribute, path: str, name: str) -> Below:
 
 _ARRAY_IMAGE = re.compile(r"_(r|m)image_\d+$")
 _METADATA = re.compile(r"_(rmeta_\d+|mlog|tmeta|cmeta)$")
-_FAR = 8
-"""Bits of the number of near copies, and of far copies, in the layout of RAID 10."""
+_FAR = 8  # bits of the number of near copies, and of far copies, in the layout of RAID 10
 
 
 def _of_md(read: Attribute, link: Attribute) -> Layer | None:

@@ -14,8 +14,7 @@ import msgspec
 from disksla.kernel.disks.disk import Disk
 from disksla.kernel.procfs import Mount, file_system_mounts
 
-_ANONYMOUS = 0
-"""Major number of file systems without a single device, such as btrfs."""
+_ANONYMOUS = 0  # major number of file systems without a single device, such as btrfs
 
 
 def with_stacking(disks: Collection[Disk], mounts: Iterable[Mount]) -> tuple[Disk, ...]:

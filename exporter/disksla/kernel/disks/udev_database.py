@@ -12,7 +12,7 @@ from disksla.base.text import LONGEST_LABEL_VALUE
 from disksla.kernel.procfs import SECTOR_BYTES
 
 _ENCODED = re.compile(r"\\x([0-9a-fA-F]{2})")
-_BY_ID = "/dev/disk/by-id/"
+_BY_ID = "disk/by-id/"
 
 
 def parse_udev_data(text: str) -> dict[str, str]:
@@ -32,28 +32,19 @@ def parse_udev_data(text: str) -> dict[str, str]:
     return properties
 
 
-def by_id_names(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of a device in /dev/disk/by-id, sorted."""
-    links = properties.get("DEVLINKS", "").split(" ")
-    return tuple(sorted({link.removeprefix(_BY_ID) for link in links if link.startswith(_BY_ID)}))
+def links_of(properties: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of a device in /dev/disk/by-id, and its other links in /dev, both sorted.
 
-
-def other_links(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the links to a device in /dev but those in /dev/disk/by-id, sorted.
-
-    They are without /dev/, such as disk/azure/scsi1/lun0. The sequence number is no lasting name.
+    The others are without /dev/, such as disk/azure/scsi1/lun0. The sequence number is no lasting
+    name.
     """
-    links = properties.get("DEVLINKS", "").split(" ")
-    return tuple(
-        sorted(
-            {
-                link.removeprefix("/dev/")
-                for link in links
-                if link.startswith("/dev/")
-                and not link.startswith((_BY_ID, "/dev/disk/by-diskseq/"))
-            }
-        )
-    )
+    links = {
+        link.removeprefix("/dev/")
+        for link in properties.get("DEVLINKS", "").split(" ")
+        if link.startswith("/dev/") and not link.startswith("/dev/disk/by-diskseq/")
+    }
+    by_id = {link for link in links if link.startswith(_BY_ID)}
+    return tuple(sorted(each.removeprefix(_BY_ID) for each in by_id)), tuple(sorted(links - by_id))
 
 
 def decode_property(encoded: str) -> str:
@@ -61,8 +52,7 @@ def decode_property(encoded: str) -> str:
     return _ENCODED.sub(lambda match: chr(int(match[1], 16)), encoded)
 
 
-LONGEST_NAME = LONGEST_LABEL_VALUE
-"""Longest serial number or model, in characters."""
+LONGEST_NAME = LONGEST_LABEL_VALUE  # longest serial number or model, in characters
 
 _TOO_MANY = 2**64
 _TOO_LARGE = 2**63

@@ -16,16 +16,11 @@ class Attributes(NamedTuple):
     name: str
     serial: str | None = None
     model: str | None = None
-    links: tuple[str, ...] = ()
-    """Links in /dev by udev, with the directory."""
-    udev_serial: str | None = None
-    """ID_SERIAL_SHORT, which rules of a provider may replace."""
-    scsi_address: str | None = None
-    """Host, channel, target and LUN, such as '1:0:0:3'."""
-    vmbus_device: str | None = None
-    """`device_id` of the controller of Hyper-V."""
-    nsid: str | None = None
-    """Number of the NVMe namespace."""
+    links: tuple[str, ...] = ()  # links in /dev by udev, with the directory
+    udev_serial: str | None = None  # ID_SERIAL_SHORT, which rules of a provider may replace
+    scsi_address: str | None = None  # host, channel, target and LUN, such as '1:0:0:3'
+    vmbus_device: str | None = None  # `device_id` of the controller of Hyper-V
+    nsid: str | None = None  # number of the NVMe namespace
 
     def by_id(self, prefix: str) -> Iterable[str]:
         """Yield the rest of the names in /dev/disk/by-id that start with a prefix."""
@@ -35,8 +30,7 @@ class Attributes(NamedTuple):
 class Volume(NamedTuple):
     """The volume behind a disk."""
 
-    key: str | None = None
-    """The provider's own key of the volume."""
+    key: str | None = None  # the provider's own key of the volume
     is_local: bool | None = None
     """True for a disk inside the host, False for a volume, None if not known."""
 

@@ -6,6 +6,7 @@ tells nothing. Sources: the providers' pages on mounting; aws/efs-utils and Azur
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -13,8 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from disksla.base.errors import DECODE_ERRORS
-from disksla.kernel.nfs.mountstats import mount_blocks
-from disksla.kernel.procfs import Mount
+from disksla.kernel.nfs.mountstats import NFS, mount_blocks
+from disksla.kernel.procfs import Mount, file_system_mounts
 
 _TYPES = {"nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "virtiofs"}
 _REGION = r"(?P<region>[a-z0-9-]+)"
@@ -56,13 +57,10 @@ class FileStorage(msgspec.Struct, frozen=True):
     source: str
     file_system: str
     provider: str | None = None
-    service: str | None = None
-    """The provider's name of it, for people."""
-    id: str | None = None
-    """The provider's: of Azure, ACCOUNT/SHARE."""
+    service: str | None = None  # the provider's name of it, for people
+    id: str | None = None  # the provider's: of Azure, ACCOUNT/SHARE
     region: str | None = None
-    by_efs_proxy: bool = False
-    """Mounted by efs-utils 2.0 or later."""
+    by_efs_proxy: bool = False  # mounted by efs-utils 2.0 or later
 
     def describe(self) -> str:
         """Return what it is in words, such as 'EFS fs-0a1b in eu-west-1'."""
@@ -81,15 +79,11 @@ class EfsState(NamedTuple):
 class Clues(NamedTuple):
     """What lies beside the mount table."""
 
-    provider: str | None = None
-    """Of the machine."""
+    provider: str | None = None  # of the machine
     efs_by_port: Mapping[int, EfsState] = {}
-    efs_by_mount_point: Mapping[str, EfsState] = {}
-    """Of /etc/fstab."""
-    azure_accounts: frozenset[str] = frozenset()
-    """Those to which aznfs runs a proxy."""
-    implementations: Mapping[str, str] = {}
-    """Names of NFS servers that state one, by mount point."""
+    efs_by_mount_point: Mapping[str, EfsState] = {}  # of /etc/fstab
+    azure_accounts: frozenset[str] = frozenset()  # those to which aznfs runs a proxy
+    implementations: Mapping[str, str] = {}  # names of NFS servers that state one, by mount point
 
 
 def is_of_network(mount: Mount) -> bool:
@@ -211,3 +205,50 @@ def parse_implementations(text: str) -> dict[str, str]:
     """Return the names of NFS servers that state one, by mount point, from mountstats."""
     named = ((point, _IMPLEMENTATION.search(lines)) for point, lines in mount_blocks(text))
     return {point: found[1] for point, found in named if found is not None}
+
+
+_UNPRINTABLE = re.compile(r"[\s\\]|[^\x20-\U0010ffff]")
+
+
+class NfsMount(NamedTuple):
+    """An NFS mount, as a disk has it (`Disk`)."""
+
+    name: str  # what is mounted, with the mount point where that is not clear
+    major: int
+    minor: int
+    volume: str | None
+    mount_points: tuple[str, ...]
+    file_system_mounts: tuple[str, ...]
+
+
+def nfs_mounts(mounts: Iterable[Mount]) -> list[NfsMount]:
+    """Return the NFS mounts of a mount table, sorted by name, without those below others.
+
+    Of several mounts of a superblock, the first by `rank` gives it its name.
+    """
+
+    def rank(mount: Mount) -> tuple[bool, int, str, str]:
+        return mount.is_of_container, len(mount.root), mount.source, mount.mount_point
+
+    of_superblock: defaultdict[tuple[int, int], list[Mount]] = defaultdict(list)
+    for mount in {mount.mount_point: mount for mount in mounts}.values():
+        if mount.file_system in NFS:
+            of_superblock[mount.major, mount.minor].append(mount)
+    firsts = {numbers: min(found, key=rank) for numbers, found in of_superblock.items()}
+    same = Counter(first.source for first in firsts.values())
+    named = []
+    for numbers, first in firsts.items():
+        found = of_superblock[numbers]
+        is_clear = same[first.source] == 1 and not is_proxied(first)
+        name = first.source if is_clear else f"{first.source}@{first.mount_point}"
+        points = {mount.mount_point for mount in found if not mount.is_of_container}
+        named.append(
+            NfsMount(
+                _UNPRINTABLE.sub(lambda match: f"\\{ord(match[0]):03o}", name),
+                *numbers,
+                volume=storage_at(first, Clues()).id,
+                mount_points=tuple(sorted(points or {first.mount_point})),
+                file_system_mounts=tuple(sorted(file_system_mounts(found))),
+            )
+        )
+    return sorted(named, key=lambda mount: mount.name)

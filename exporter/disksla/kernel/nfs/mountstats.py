@@ -38,19 +38,15 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _DEVICE, _MOUNTED, _TYPE = "device ", " mounted on ", " with fstype "
 _BYTES = re.compile(r"bytes:\s+(.*)")
 _TRANSPORT = re.compile(r"xprt:\s+(\S+) (.*)")
-_COUNT = re.compile(r": (\d+)")
-"""In the lines of operations, each has one."""
-_RETURNED = re.compile(r"RETURN: (\d+)")
-"""Of DELEGRETURN and LAYOUTRETURN."""
+_COUNT = re.compile(r": (\d+)")  # in the lines of operations, each has one
+_RETURNED = re.compile(r"RETURN: (\d+)")  # of DELEGRETURN and LAYOUTRETURN
 _OF_CONNECTIONS = {"on_wire", "returned"}
 """Values that fall, too: when replies come, and when another mount is gone."""
 _OPERATIONS = "per-op statistics"
 _SESSIONS = ",sessions"
-NFS = ("nfs", "nfs4")
-"""Types of file systems whose counters are here."""
+NFS = ("nfs", "nfs4")  # types of file systems whose counters are here
 _READ, _WRITTEN = 4, 5
-_QUEUE, _RTT, _EXECUTE = 5, 6, 7
-"""Places of times among the numbers of an operation."""
+_QUEUE, _RTT, _EXECUTE = 5, 6, 7  # places of times among the numbers of an operation
 _SENDS = {"tcp": 5, "rdma": 5, "local": 4, "udp": 2}
 """Place of the number of requests that were sent; replies and replies to no request follow."""
 _CONNECTS = {"tcp": 2, "rdma": 2, "local": 1}
@@ -64,14 +60,11 @@ class MalformedMountError(DiskslaError):
 class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
     """The counters of one NFS mount, since it was mounted."""
 
-    reads: Count
-    """READ and READ_PLUS."""
+    reads: Count  # READ and READ_PLUS
     writes: Count
-    read_bytes: Count
-    """Payload, without headers."""
+    read_bytes: Count  # payload, without headers
     written_bytes: Count
-    read_ms: Count
-    """Time of all reads from creation to reply (EXECUTE)."""
+    read_ms: Count  # time of all reads from creation to reply (EXECUTE)
     write_ms: Count
     commits: Count = 0
     others: Count = 0
@@ -79,8 +72,7 @@ class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
     queue_ms: Count = 0
     """Of the time of reads and writes, what they waited in this machine: for a slot of the session
     and for the connection."""
-    rtt_ms: Count = 0
-    """And what they waited for the network and the server."""
+    rtt_ms: Count = 0  # and what they waited for the network and the server
     on_wire: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] = 0
     """Requests of any kind and of any mount that were sent over the connections and not answered.
     Those that never will be are among them, and with sessions (v4.1 and later) what this machine
@@ -88,14 +80,11 @@ class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
     returned: Count = 0
     """Delegations and layouts that mounts returned over the connections: by themselves, or after a
     call of the server."""
-    replies: Count = 0
-    """Replies on the connections."""
-    connects: Count = 0
-    """How often the connections were made."""
+    replies: Count = 0  # replies on the connections
+    connects: Count = 0  # how often the connections were made
     has_sessions: bool = False
     """NFS v4.1 or later: the server calls this machine over the same connections."""
-    shares_connections: bool = False
-    """Whether other mounts use the connections, too."""
+    shares_connections: bool = False  # whether other mounts use the connections, too
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -126,12 +115,59 @@ class MountReading(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
+_LEAST, _LEAST_WITH_SESSIONS = 1, 2
+"""Requests on the wire that are in flight. With sessions, one may be an answer to the server."""
+
+
+class MountState(msgspec.Struct, frozen=True, gc=False):
+    """What the kernel counts of a mount, and what of it will never be answered."""
+
+    reading: MountReading
+    unanswered: int
+    """Of the requests on the wire: those that were lost, with a connection or by the server, and
+    what was no request, but an answer to a call of the server. What was on the wire at the first
+    sample is among them: it is not known to be answered ever."""
+    replied_s: float
+    """Monotonic time at which the last reply was seen, or nothing else was on the wire."""
+
+    @property
+    def on_wire(self) -> int:
+        """Requests on the wire that may be answered."""
+        return self.reading.on_wire - self.unanswered
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that are certainly on the wire."""
+        least = _LEAST_WITH_SESSIONS if self.reading.has_sessions else _LEAST
+        return self.on_wire if self.on_wire >= least else 0
+
+    def after(
+        self, reading: MountReading, now_s: float, elapsed_s: float, longest_s: float
+    ) -> "MountState":
+        """Return the state after another reading, so long after the one before it.
+
+        Where a connection was made anew, or the server answers after a silence of more than
+        `longest_s`, what was on the wire may be lost. And with a delegation that is returned, an
+        answer to the call for it may be on the wire. If not, the number falls below that, and that
+        is the number.
+        """
+        has_replied = reading.replies != self.reading.replies
+        may_be_lost = reading.connects != self.reading.connects or (
+            has_replied and now_s - elapsed_s - self.replied_s > longest_s
+        )
+        unanswered = self.unanswered + (self.on_wire if may_be_lost else 0)
+        if reading.has_sessions:
+            unanswered += max(0, reading.returned - self.reading.returned)
+        unanswered = min(reading.on_wire, unanswered)
+        is_quiet = has_replied or reading.on_wire == unanswered
+        return MountState(reading, unanswered, now_s if is_quiet else self.replied_s)
+
+
 class Mountstats(NamedTuple):
     """What the text of mountstats says of some mounts."""
 
     readings: dict[str, MountReading]
-    problems: dict[str, str]
-    """Why mounts could not be parsed, by device."""
+    problems: dict[str, str]  # why mounts could not be parsed, by device
 
 
 def parse_mountstats(text: str, device_at: Mapping[str, str]) -> Mountstats:

@@ -11,18 +11,7 @@ from pathlib import Path
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.state_file import read_content
-from disksla.kernel.nfs.identify import (
-    Clues,
-    EfsState,
-    FileStorage,
-    is_of_network,
-    is_proxied,
-    mounted_storages,
-    parse_efs_state,
-    parse_fstab,
-    parse_implementations,
-    parse_stunnel_names,
-)
+from disksla.kernel.nfs import identify
 from disksla.kernel.nfs.mountstats import Mountstats, parse_mountstats
 from disksla.kernel.procfs import parse_mountinfo
 from disksla.kernel.procfs.files import WholeFile
@@ -34,27 +23,27 @@ _MOST_FILES = 1000
 
 def read_file_storages(
     roots: Roots, provider: str | None
-) -> tuple[tuple[FileStorage, ...], tuple[str, ...]]:
+) -> tuple[tuple[identify.FileStorage, ...], tuple[str, ...]]:
     """Return the file storages that are mounted, and why some are not known.
 
     `provider` is that of the machine. Raise OSError if there is no mount table.
     """
     table = roots.mountinfo
     mounts = parse_mountinfo(table.read_bytes().decode(errors="surrogateescape"))
-    if not any(map(is_of_network, mounts)):
+    if not any(map(identify.is_of_network, mounts)):
         return (), ()
     # Without this file, servers of NetApp are not recognized.
     stats = _text(table.with_name("mountstats"), [])
-    clues = Clues(provider, implementations=parse_implementations(stats))
+    clues = identify.Clues(provider, implementations=identify.parse_implementations(stats))
     errors: list[str] = []
-    if any(map(is_proxied, mounts)):
+    if any(map(identify.is_proxied, mounts)):
         clues = clues._replace(
             efs_by_port=_efs_states(roots.rootfs / _EFS, errors),
-            efs_by_mount_point=parse_fstab(_text(roots.rootfs / "etc/fstab", errors)),
-            azure_accounts=parse_stunnel_names(_names(roots.rootfs / _AZNFS, errors)),
+            efs_by_mount_point=identify.parse_fstab(_text(roots.rootfs / "etc/fstab", errors)),
+            azure_accounts=identify.parse_stunnel_names(_names(roots.rootfs / _AZNFS, errors)),
         )
-    storages = mounted_storages(mounts, clues)
-    proxied = {mount.mount_point for mount in mounts if is_proxied(mount)}
+    storages = identify.mounted_storages(mounts, clues)
+    proxied = {mount.mount_point for mount in mounts if identify.is_proxied(mount)}
     unknown = [each for each in storages if each.mount_point in proxied and each.service is None]
     return storages, tuple(
         f"the file storage at {each.mount_point} is not known: {error}; permit to read it"
@@ -63,11 +52,11 @@ def read_file_storages(
     )
 
 
-def _efs_states(directory: Path, errors: list[str]) -> dict[int, EfsState]:
-    states: dict[int, EfsState] = {}
+def _efs_states(directory: Path, errors: list[str]) -> dict[int, identify.EfsState]:
+    states: dict[int, identify.EfsState] = {}
     for name in _names(directory, errors):
         if name.startswith("fs-") and not name.endswith("+"):  # a directory of certificates
-            states |= parse_efs_state(name, _text(directory / name, errors).encode())
+            states |= identify.parse_efs_state(name, _text(directory / name, errors).encode())
     return states
 
 
@@ -94,10 +83,8 @@ def _text(path: Path, errors: list[str]) -> str:
     return ""
 
 
-SLOW_S = 0.001
-"""A reading that took so much CPU time is repeated once a second."""
-MANY_MOUNTS = 20
-"""With more mounts, it is once a second, too."""
+SLOW_S = 0.001  # a reading that took so much CPU time is repeated once a second
+MANY_MOUNTS = 20  # with more mounts, it is once a second, too
 
 
 class MountstatsFile:

@@ -18,8 +18,7 @@ class DataWriteCounters:
     def __init__(self, source: EventSource) -> None:
         """Want nothing yet."""
         self.source = source
-        self._disks: Numbers | None = None
-        """The disks of the last `read`."""
+        self._disks: Numbers | None = None  # the disks of the last `read`
         self._opened: OpenedEvents | None = None
         self._groups: list[EventGroup] = []
         self._openings = 0

@@ -22,18 +22,10 @@ from disksla.base.operating_system.packets import (
     encode,
 )
 from disksla.base.operating_system.perf_events import close_all
+from disksla.kernel.performance_events import protocol
 from disksla.kernel.performance_events.opening import Plan, record_of
-from disksla.kernel.performance_events.protocol import (
-    MOST_DESCRIPTORS,
-    REQUESTS,
-    Batch,
-    End,
-    EventsRequest,
-    Refusal,
-)
 
-MOST_SETS = 4
-"""Of all clients. disksla-events.socket has the same number as MaxConnections=."""
+MOST_SETS = 4  # of all clients. disksla-events.socket has the same number as MaxConnections=
 _WATCH = "while grep -q ^tfd: /proc/$$/fdinfo/$0; do sleep 1; done"
 _AMBIENT, _CLEAR_ALL = 47, 4  # PR_CAP_AMBIENT of linux/prctl.h
 
@@ -97,10 +89,8 @@ class OpenSets:
         return found
 
 
-TIMEOUT_S = 2.0
-"""How long a client may take to send its request, and to receive each message."""
-MOST_SILENT = 100
-"""Clients that have sent nothing yet."""
+TIMEOUT_S = 2.0  # how long a client may take to send its request, and to receive each message
+MOST_SILENT = 100  # clients that have sent nothing yet
 
 _CREDENTIALS = struct.Struct("iII")  # struct ucred: process, user, group
 
@@ -108,7 +98,7 @@ log = logging.getLogger("disksla.events")
 
 
 def answer(
-    connection: socket.socket, plan: Callable[[EventsRequest], Plan], open_sets: OpenSets
+    connection: socket.socket, plan: Callable[[protocol.EventsRequest], Plan], open_sets: OpenSets
 ) -> None:
     """Answer the request of a client; log why it got nothing.
 
@@ -117,14 +107,14 @@ def answer(
     connection.settimeout(TIMEOUT_S)
     try:
         try:
-            request = decode_packet(REQUESTS, connection.recv(LONGEST_BYTES))
+            request = decode_packet(protocol.REQUESTS, connection.recv(LONGEST_BYTES))
             prepared = plan(request)
             _send_events(
                 connection, prepared, open_sets.begin(_user_of(connection), request.events)
             )
         except DiskslaError as error:
             log.warning("events not opened", extra=fields(err=error))
-            connection.send(encode(Refusal(str(error)[: LONGEST_BYTES // 4])))
+            connection.send(encode(protocol.Refusal(str(error)[: LONGEST_BYTES // 4])))
     except OSError as error:  # silent, does not read, or gone
         log.warning("client disconnected", extra=fields(err=error))
 
@@ -136,7 +126,7 @@ def _user_of(connection: socket.socket) -> int:
     return int(user)
 
 
-def serve(listening: socket.socket, plan: Callable[[EventsRequest], Plan]) -> None:
+def serve(listening: socket.socket, plan: Callable[[protocol.EventsRequest], Plan]) -> None:
     """Answer clients until the socket is shut down; those that are silent keep nobody waiting."""
     open_sets = OpenSets()
 
@@ -168,9 +158,9 @@ def _send_events(connection: socket.socket, plan: Plan, opened: EventSet) -> Non
     for cpu, descriptors in plan.open():
         try:
             opened.add(descriptors)
-            for first in range(0, len(descriptors), MOST_DESCRIPTORS):
-                part = descriptors[first : first + MOST_DESCRIPTORS]
-                socket.send_fds(connection, [encode(Batch(cpu, len(part)))], part)
+            for first in range(0, len(descriptors), protocol.MOST_DESCRIPTORS):
+                part = descriptors[first : first + protocol.MOST_DESCRIPTORS]
+                socket.send_fds(connection, [encode(protocol.Batch(cpu, len(part)))], part)
         finally:
             close_all(descriptors)
-    connection.send(encode(End(plan.online, record)))
+    connection.send(encode(protocol.End(plan.online, record)))

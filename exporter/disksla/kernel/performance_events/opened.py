@@ -10,16 +10,8 @@ from typing import NamedTuple
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.packets import LONGEST_BYTES, connect, decode_packet, encode
 from disksla.base.operating_system.perf_events import close_all, parse_cpus
+from disksla.kernel.performance_events import protocol
 from disksla.kernel.performance_events.opening import EventFiles, plan, record_of
-from disksla.kernel.performance_events.protocol import (
-    ANSWERS,
-    MOST_DESCRIPTORS,
-    Batch,
-    End,
-    EventsRequest,
-    Refusal,
-    Tracepoint,
-)
 
 ANSWER_S = 30.0
 """How long the helper may take: the start of Python takes 0.4 s of a CPU, which a machine without
@@ -35,10 +27,8 @@ class NoHelperError(DiskslaError):
 class OpenedEvents(NamedTuple):
     """Events of a request on all CPUs."""
 
-    by_cpu: dict[int, tuple[int, ...]]
-    """Descriptors of each CPU, in the order of the events."""
-    record: Tracepoint | None
-    """Form of their samples; None for events that count."""
+    by_cpu: dict[int, tuple[int, ...]]  # descriptors of each CPU, in the order of the events
+    record: protocol.Tracepoint | None  # form of their samples; None for events that count
 
     def close(self) -> None:
         """Close all."""
@@ -47,7 +37,7 @@ class OpenedEvents(NamedTuple):
 
 
 def open_events(
-    request: EventsRequest, online: str, helper: Path, files: EventFiles
+    request: protocol.EventsRequest, online: str, helper: Path, files: EventFiles
 ) -> OpenedEvents:
     """Return events that the helper opened, if its socket exists, or this process.
 
@@ -65,7 +55,7 @@ def open_events(
         ) from None
 
 
-def ask(helper: Path, request: EventsRequest) -> OpenedEvents:
+def ask(helper: Path, request: protocol.EventsRequest) -> OpenedEvents:
     """Return the events that the helper opens. Raise OSError, DiskslaError."""
     received: list[int] = []
     try:
@@ -81,7 +71,7 @@ def ask(helper: Path, request: EventsRequest) -> OpenedEvents:
 
 
 def _receive(
-    connection: socket.socket, request: EventsRequest, received: list[int]
+    connection: socket.socket, request: protocol.EventsRequest, received: list[int]
 ) -> OpenedEvents:
     """Return events, whose descriptors are added to `received`. Raise OSError, DiskslaError."""
     by_cpu: dict[int, tuple[int, ...]] = {}
@@ -90,7 +80,7 @@ def _receive(
         packet, descriptors, flags = _receive_packet(connection)
         received += descriptors
         message = _message(packet, len(descriptors), flags)
-        if isinstance(message, End):
+        if isinstance(message, protocol.End):
             _check_complete(message, request, by_cpu)
             return OpenedEvents(by_cpu, message.record)
         by_cpu[message.cpu] = (*by_cpu.get(message.cpu, ()), *descriptors)
@@ -102,7 +92,7 @@ def _receive_packet(connection: socket.socket) -> tuple[bytes, list[int], int]:
 
     No child process inherits the descriptors; socket.recv_fds ignores the flag for that.
     """
-    space = socket.CMSG_LEN(MOST_DESCRIPTORS * array("i").itemsize)
+    space = socket.CMSG_LEN(protocol.MOST_DESCRIPTORS * array("i").itemsize)
     packet, ancillary, flags, _ = connection.recvmsg(LONGEST_BYTES, space, socket.MSG_CMSG_CLOEXEC)
     descriptors = array("i")
     for level, kind, data in ancillary:
@@ -111,20 +101,22 @@ def _receive_packet(connection: socket.socket) -> tuple[bytes, list[int], int]:
     return packet, list(descriptors), flags
 
 
-def _message(packet: bytes, descriptors: int, flags: int) -> Batch | End:
+def _message(packet: bytes, descriptors: int, flags: int) -> protocol.Batch | protocol.End:
     """Return a message that came with some descriptors. Raise DiskslaError."""
     if flags & (socket.MSG_CTRUNC | socket.MSG_TRUNC):
         raise DiskslaError("descriptors of the helper were lost; raise LimitNOFILE")
-    message = decode_packet(ANSWERS, packet)
-    if isinstance(message, Refusal):
+    message = decode_packet(protocol.ANSWERS, packet)
+    if isinstance(message, protocol.Refusal):
         raise DiskslaError(message.message)
-    expected = message.descriptors if isinstance(message, Batch) else 0
+    expected = message.descriptors if isinstance(message, protocol.Batch) else 0
     if descriptors != expected:
         raise DiskslaError(f"found {descriptors} descriptors; expected {expected}")
     return message
 
 
-def _check_complete(end: End, request: EventsRequest, by_cpu: dict[int, tuple[int, ...]]) -> None:
+def _check_complete(
+    end: protocol.End, request: protocol.EventsRequest, by_cpu: dict[int, tuple[int, ...]]
+) -> None:
     expected = dict.fromkeys(parse_cpus(end.online), request.events_of_cpu)
     if {cpu: len(descriptors) for cpu, descriptors in by_cpu.items()} != expected:
         raise DiskslaError(
@@ -133,7 +125,7 @@ def _check_complete(end: End, request: EventsRequest, by_cpu: dict[int, tuple[in
         )
 
 
-def _open_here(request: EventsRequest, files: EventFiles) -> OpenedEvents:
+def _open_here(request: protocol.EventsRequest, files: EventFiles) -> OpenedEvents:
     prepared = plan(request, files)
     by_cpu: dict[int, tuple[int, ...]] = {}
     opened = OpenedEvents(by_cpu, record_of(prepared.tracepoints))
@@ -146,7 +138,7 @@ def _open_here(request: EventsRequest, files: EventFiles) -> OpenedEvents:
     return opened
 
 
-def _check_descriptors(request: EventsRequest, online: str) -> None:
+def _check_descriptors(request: protocol.EventsRequest, online: str) -> None:
     needed = len(parse_cpus(online)) * request.events_of_cpu
     most = _SHARE * resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if needed > most:

@@ -12,21 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from disksla.base.errors import DiskslaError
+from disksla.base.operating_system import perf_events
 from disksla.base.operating_system.machine import Roots
-from disksla.base.operating_system.perf_events import (
-    close_all,
-    open_counters,
-    open_sampler,
-    parse_cpus,
-    read_paranoia,
-)
-from disksla.kernel.performance_events.protocol import (
-    EventsRequest,
-    Tracepoint,
-    filter_of_data_writes,
-    filter_of_requests,
-    parse_format,
-)
+from disksla.kernel.performance_events import protocol
 
 COMPLETED, REQUESTED, QUEUED = "block_rq_complete", "block_getrq", "block_bio_queue"
 """Tracepoints, and names of credentials. REQUESTED and QUEUED occur in the task that asks."""
@@ -42,7 +30,7 @@ class EventFiles(NamedTuple):
     credentials: Path | None = None
     """Directory with the files `format`, by the name of the tracepoint; None for tracefs."""
 
-    def tracepoint(self, name: str) -> Tracepoint:
+    def tracepoint(self, name: str) -> protocol.Tracepoint:
         """Return what the kernel says of a tracepoint. Raise DiskslaError."""
         try:
             text = self._file(name).read_text(encoding="ascii")
@@ -52,7 +40,7 @@ class EventFiles(NamedTuple):
             reason = str(error)
         else:
             if text.startswith("name: "):
-                return parse_format(text)
+                return protocol.parse_format(text)
             reason = "found none"  # what the unit passes then
         why = self._lockdown() or "it needs root, and tracefs at /sys/kernel/tracing"
         raise DiskslaError(f"cannot read the format of the tracepoint {name}: {reason}; {why}")
@@ -75,9 +63,8 @@ class EventFiles(NamedTuple):
 class Plan(NamedTuple):
     """What a request needs."""
 
-    online: str
-    """List of the online CPUs."""
-    tracepoints: tuple[Tracepoint, ...]
+    online: str  # list of the online CPUs
+    tracepoints: tuple[protocol.Tracepoint, ...]
     filters: tuple[str, ...]
     paranoia: int | None
 
@@ -86,7 +73,7 @@ class Plan(NamedTuple):
 
         Raise DiskslaError.
         """
-        for cpu in parse_cpus(self.online):
+        for cpu in perf_events.parse_cpus(self.online):
             try:
                 yield cpu, self._open_on(cpu)
             except OSError as error:
@@ -96,18 +83,18 @@ class Plan(NamedTuple):
     def _open_on(self, cpu: int) -> list[int]:
         completed, *_ = self.tracepoints
         if len(self.tracepoints) == 1:
-            return open_counters(cpu, completed.number, self.filters)
+            return perf_events.open_counters(cpu, completed.number, self.filters)
         opened: list[int] = []
         try:
             for tracepoint, text in zip(self.tracepoints, self.filters, strict=True):
-                opened.append(open_sampler(cpu, tracepoint.number, text))
+                opened.append(perf_events.open_sampler(cpu, tracepoint.number, text))
         except OSError:
-            close_all(opened)
+            perf_events.close_all(opened)
             raise
         return opened
 
 
-def plan(request: EventsRequest, files: EventFiles) -> Plan:
+def plan(request: protocol.EventsRequest, files: EventFiles) -> Plan:
     """Return what a request needs. Raise DiskslaError."""
     roots, numbers = files.roots, request.numbers
     for device in request.devices:
@@ -119,16 +106,16 @@ def plan(request: EventsRequest, files: EventFiles) -> Plan:
         raise DiskslaError(f"cannot read the list of CPUs: {error.strerror}") from None
     if request.events == "data_writes":
         names: tuple[str, ...] = (COMPLETED,)
-        filters = tuple(filter_of_data_writes(*number) for number in numbers)
+        filters = tuple(protocol.filter_of_data_writes(*number) for number in numbers)
     else:
         names = (REQUESTED, QUEUED)
-        text = filter_of_requests(numbers)
+        text = protocol.filter_of_requests(numbers)
         filters = (text, f"{text} && nr_sector>0")
     tracepoints = tuple(files.tracepoint(name) for name in names)
-    return Plan(online, tracepoints, filters, read_paranoia(roots.procfs))
+    return Plan(online, tracepoints, filters, perf_events.read_paranoia(roots.procfs))
 
 
-def record_of(tracepoints: tuple[Tracepoint, ...]) -> Tracepoint | None:
+def record_of(tracepoints: tuple[protocol.Tracepoint, ...]) -> protocol.Tracepoint | None:
     """Return the one of two tracepoints that has the form of their samples; None if events count.
 
     Raise DiskslaError if they differ.

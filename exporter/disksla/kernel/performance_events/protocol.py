@@ -13,8 +13,7 @@ import msgspec
 
 from disksla.base.errors import DiskslaError
 
-COMM_BYTES = 16
-"""Length of the name of a program in a record, with the zero at its end."""
+COMM_BYTES = 16  # length of the name of a program in a record, with the zero at its end
 _FIELD = re.compile(r"\b(\w+)(?:\[\d*\])?;\s*offset:(\d{1,9});\s*size:(\d{1,9});")
 _NUMBER = re.compile(r"^ID: (\d{1,9})$", re.MULTILINE)
 _NO_SECTOR = 2**64 - 1
@@ -71,10 +70,8 @@ def _device(major: int, minor: int) -> int:
     return major << 20 | minor
 
 
-MOST_DISKS = 230
-"""The kernel reads at most a page of a filter, which has 17 bytes for each."""
-MOST_DESCRIPTORS = 200
-"""Of a batch; the kernel passes at most 253 (SCM_MAX_FD)."""
+MOST_DISKS = 230  # the kernel reads at most a page of a filter, which has 17 bytes for each
+MOST_DESCRIPTORS = 200  # of a batch; the kernel passes at most 253 (SCM_MAX_FD)
 _DEVICE = re.compile(r"([0-9]{1,4}):([0-9]{1,7})")
 
 EventKind = Literal["data_writes", "requests"]
@@ -87,8 +84,7 @@ class EventsRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     events: EventKind
     """`data_writes`: one event for each disk, which counts from now on. `requests`: two events of
     all disks, disabled, of which the first samples requests and the second what they carry."""
-    devices: tuple[str, ...]
-    """Their numbers, such as 259:1."""
+    devices: tuple[str, ...]  # their numbers, such as 259:1
 
     @property
     def events_of_cpu(self) -> int:
@@ -118,8 +114,7 @@ class Batch(msgspec.Struct, frozen=True, tag="batch"):
 class End(msgspec.Struct, frozen=True, tag="end"):
     """All events are open."""
 
-    online: str
-    """List of the CPUs that have them, such as 0-3."""
+    online: str  # list of the CPUs that have them, such as 0-3
     record: Tracepoint | None = None
     """That of requests, which has the form of the samples; None for events that count."""
 

@@ -16,15 +16,8 @@ from typing import TypeVar
 from disksla.base.errors import DiskslaError
 from disksla.base.operating_system import SourceHealth
 from disksla.base.operating_system.log import fields, traceback_of
+from disksla.kernel.performance_events import samples
 from disksla.kernel.performance_events.opened import OpenedEvents
-from disksla.kernel.performance_events.samples import (
-    MOST_PER_S,
-    RecordForm,
-    RequestSample,
-    Taken,
-    buffer_pages,
-    period_for,
-)
 from disksla.kernel.performance_events.source import EventSource, Numbers
 
 _ENABLE, _DISABLE, _SET_OUTPUT, _SET_PERIOD = 0x2400, 0x2401, 0x2405, 0x40082404
@@ -47,7 +40,7 @@ class _Events:
             raise DiskslaError("found no form of records; expected that of the kernel")
         self.opened = opened
         self._requests = opened.record.number
-        self._form = RecordForm(opened.record.comm)
+        self._form = samples.RecordForm(opened.record.comm)
         self._size = pages * mmap.PAGESIZE
         self._kinds = tuple(zip(*opened.by_cpu.values(), strict=True))
         """Descriptors of all CPUs: of requests, and of what carries their bytes."""
@@ -71,7 +64,7 @@ class _Events:
                 for event in self._kinds[kind]:
                     fcntl.ioctl(event, _ENABLE if is_wanted else _DISABLE, 0)
 
-    def take(self) -> Taken:
+    def take(self) -> samples.Taken:
         """Return what is new. Raise OSError, DiskslaError."""
         counted = [
             sum(_NUMBER.unpack(os.read(event, _NUMBER.size))[0] for event in events)
@@ -79,11 +72,11 @@ class _Events:
         ]
         new = tuple(now - before for now, before in zip(counted, self._before, strict=True))
         self._before = counted
-        seen: Counter[RequestSample] = Counter()
+        seen: Counter[samples.RequestSample] = Counter()
         for buffer in self._buffers:
-            seen.update(self._form.parse(self._read(buffer)).seen)
+            seen.update(self._form.parse(self._read(buffer)))
         periods = self._periods[0], self._periods[1]
-        return Taken(seen, self._requests, periods, (new[0], new[1]), len(self._buffers))
+        return samples.Taken(seen, self._requests, periods, (new[0], new[1]), len(self._buffers))
 
     def _read(self, buffer: mmap.mmap) -> bytes:
         """Return what the kernel wrote since the last call, and let it go on there."""
@@ -97,9 +90,9 @@ class _Events:
 
     def adapt(self, counted: tuple[int, int], seconds: float) -> None:
         """Set the periods, so that there are at most MOST_PER_S samples of both kinds."""
-        share = MOST_PER_S / max(1, sum(self._enabled))
+        share = samples.MOST_PER_S / max(1, sum(self._enabled))
         for kind, events in enumerate(counted):
-            period = period_for(events / seconds, share)
+            period = samples.period_for(events / seconds, share)
             if period != self._periods[kind]:
                 self._periods[kind] = period
                 for event in self._kinds[kind]:
@@ -150,7 +143,9 @@ class RequestSampler:
         if opened is not None:
             self._give_back()
             try:
-                self._events = _Events(opened, self._pages or buffer_pages(len(opened.by_cpu)))
+                self._events = _Events(
+                    opened, self._pages or samples.buffer_pages(len(opened.by_cpu))
+                )
             except (OSError, DiskslaError) as error:
                 self.fail(error)
                 self.source.give_back(opened)
@@ -160,7 +155,7 @@ class RequestSampler:
         """Sample nothing until the next `watch`; the events stay open."""
         self._do(lambda events: events.enable(False, False))  # noqa: FBT003 -- two kinds
 
-    def take(self) -> Taken | None:
+    def take(self) -> samples.Taken | None:
         """Return what was sampled since the last call, and None if no events are open.
 
         Call it four times a second, or samples are lost.

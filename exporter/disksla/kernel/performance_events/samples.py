@@ -7,57 +7,36 @@ from typing import NamedTuple
 from disksla.base.errors import DiskslaError
 from disksla.kernel.performance_events.protocol import COMM_BYTES
 
-_SAMPLE, _LOST = 9, 2  # linux/perf_event.h
-_HEAD = struct.Struct("=IHH")
-"""Kind, flags and length of a record."""
-_LOST_COUNT = struct.Struct("=16xQ")
+_SAMPLE = 9  # linux/perf_event.h
+_HEAD = struct.Struct("=IHH")  # kind, flags and length of a record
 _ALIGNMENT = 8
-_UNTIL_COMM = 28
-"""Bytes of a tracepoint's record before `rwbs`."""
+_UNTIL_COMM = 28  # bytes of a tracepoint's record before `rwbs`
 _LEAST_COMM, _MOST_COMM = 32, 256
 PERIODS = (1, 3, 7, 13, 29, 61, 127, 251, 509, 1021, 2039, 4093)
 """Odd primes, but the first: each occurrence. Often requests of two kinds alternate, and an even
 period would see one of them only (measured)."""
-_PAGES, _LEAST_PAGES = 256, 16
-"""Of all buffers, but for many CPUs; of one."""
-MOST_PER_S = 2000.0
-"""Samples of all disks; each takes about 1.3 us."""
+_PAGES, _LEAST_PAGES = 256, 16  # of all buffers, but for many CPUs; of one
+MOST_PER_S = 2000.0  # samples of all disks; each takes about 1.3 us
 
 
 class RequestSample(NamedTuple):
     """A request, or what carries its bytes; such are counted, so there is no time."""
 
-    tracepoint: int
-    """Its number."""
-    device: int
-    """As the kernel has it: major number << 20 | minor number."""
+    tracepoint: int  # its number
+    device: int  # as the kernel has it: major number << 20 | minor number
     sectors: int
-    comm: bytes
-    """Name of the thread, with zeros after it."""
-    cgroup: int
-    """Id of the control group: the inode of its directory."""
-
-
-class Samples(NamedTuple):
-    """What a buffer has."""
-
-    seen: Counter[RequestSample]
-    lost: int = 0
-    """Samples for which the buffer had no space, as far as the kernel says."""
+    comm: bytes  # name of the thread, with zeros after it
+    cgroup: int  # id of the control group: the inode of its directory
 
 
 class Taken(NamedTuple):
     """Samples of some time, in which the periods were the same."""
 
     seen: Counter[RequestSample]
-    requests: int
-    """Number of the tracepoint of requests; the other has their bytes."""
-    periods: tuple[int, int]
-    """Of requests and of bytes: a sample stands for so many events."""
-    counted: tuple[int, int]
-    """Events that occurred, whether they were sampled or not."""
-    cpus: int
-    """On each, less than a period of events may not have been sampled yet."""
+    requests: int  # number of the tracepoint of requests; the other has their bytes
+    periods: tuple[int, int]  # of requests and of bytes: a sample stands for so many events
+    counted: tuple[int, int]  # events that occurred, whether they were sampled or not
+    cpus: int  # on each, less than a period of events may not have been sampled yet
 
 
 class RecordForm:
@@ -80,17 +59,18 @@ class RecordForm:
             f"=IHHIIIH6xI12xI{comm - _UNTIL_COMM}x{COMM_BYTES}s{self._raw_bytes - end}xQ"
         )
 
-    def parse(self, content: bytes) -> Samples:
-        """Return what a buffer has. Raise DiskslaError for a record of another form."""
+    def parse(self, content: bytes) -> Counter[RequestSample]:
+        """Return the samples in a buffer. Raise DiskslaError for a record of another form."""
         if len(content) % self._struct.size == 0:  # all are samples, unless some were lost
             found = Counter(self._struct.iter_unpack(content))
             if all(self._is_sample(fields) for fields in found):
-                return Samples(_counted(found))
+                return _counted(found)
         return self._parse_each(content)
 
-    def _parse_each(self, content: bytes) -> Samples:
+    def _parse_each(self, content: bytes) -> Counter[RequestSample]:
+        """Return the samples among records of other kinds, such as those of lost samples."""
         found: Counter[tuple[int | bytes, ...]] = Counter()
-        at = lost = 0
+        at = 0
         while at < len(content):
             head = content[at : at + _HEAD.size]
             kind, _, length = _HEAD.unpack(head.ljust(_HEAD.size, b"\0"))
@@ -99,10 +79,8 @@ class RecordForm:
             record = content[at : at + length]
             if kind == _SAMPLE:
                 found[self._unpacked(record)] += 1
-            elif kind == _LOST and length >= _LOST_COUNT.size:
-                lost += _LOST_COUNT.unpack_from(record)[0]
             at += length
-        return Samples(_counted(found), lost)
+        return _counted(found)
 
     def _unpacked(self, record: bytes) -> tuple[int | bytes, ...]:
         if len(record) == self._struct.size:

@@ -19,28 +19,23 @@ from disksla.kernel.performance_events.opened import NoHelperError, OpenedEvents
 from disksla.kernel.performance_events.protocol import EventKind, EventsRequest
 
 FIRST_RETRY_S, LONGEST_RETRY_S = 5.0, 60.0
-BETWEEN_S = 1.0
-"""Least time between two openings."""
-_CLOSING_S = 0.05
-"""Within which the events before are given back: a user has one set of each kind."""
+BETWEEN_S = 1.0  # least time between two openings
+_CLOSING_S = 0.05  # within which the events before are given back: a user has one set of each kind
 STOP_TIMEOUT_S = 2.0
 _MAX_BYTES = 4096  # an attribute of sysfs is at most one page
 
 log = logging.getLogger("disksla.events")
 
 
-Numbers = Mapping[str, tuple[int, int]]
-"""Major and minor number by device."""
+Numbers = Mapping[str, tuple[int, int]]  # major and minor number by device
 
 
 class Wish(NamedTuple):
     """Events that are wanted."""
 
     request: EventsRequest
-    online: str
-    """List of the online CPUs."""
-    renewal: int = 0
-    """Another number asks for the same events again."""
+    online: str  # list of the online CPUs
+    renewal: int = 0  # another number asks for the same events again
 
 
 OpenEvents = Callable[[EventsRequest, str], OpenedEvents]

@@ -30,23 +30,18 @@ class Counters(NamedTuple):
     truncated to milliseconds.
     """
 
-    reads: int | None
-    """Reads completed."""
-    reads_merged: int | None
-    """Reads merged into an adjacent request."""
+    reads: int | None  # reads completed
+    reads_merged: int | None  # reads merged into an adjacent request
     read_sectors: int | None
-    read_ms: int | None
-    """Milliseconds spent by all reads, queueing included."""
+    read_ms: int | None  # milliseconds spent by all reads, queueing included
     writes: int | None
     """Writes completed. On a disk with a volatile write cache, empty flushes are among them."""
     writes_merged: int | None
     written_sectors: int | None
-    write_ms: int | None
-    """Milliseconds spent by all writes, queueing included."""
+    write_ms: int | None  # milliseconds spent by all writes, queueing included
     busy_ms: int | None
     """Milliseconds with at least one request in flight (io_ticks), in steps of a jiffy."""
-    queue_ms: int | None
-    """Milliseconds spent by all requests (time_in_queue)."""
+    queue_ms: int | None  # milliseconds spent by all requests (time_in_queue)
     discards: int | None
     discards_merged: int | None
     discarded_sectors: int | None
@@ -181,28 +176,22 @@ def _rise(old: int | None, new: int | None) -> int:
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _READS, _READ_SECTORS, _WRITES, _WRITTEN_SECTORS, _INFLIGHT = 0, 2, 4, 6, 8
-_FLUSHES = 15
-"""The time that they took follows."""
-_FEWEST = 11
-"""Numbers that every kernel has."""
+_FLUSHES = 15  # the time that they took follows
+_FEWEST = 11  # numbers that every kernel has
 
 
 class CloseSample(Summable, frozen=True, array_like=True, gc=False):
     """The counters that a verdict needs, at one moment. Recordings have it as an array."""
 
-    at_s: float
-    """Monotonic time."""
+    at_s: float  # monotonic time
     reads: _Count
     writes: _Count
     """As the kernel counts: on a disk with a write-back cache, empty flushes are among them."""
     read_sectors: _Count
     written_sectors: _Count
-    inflight: _Count
-    """Requests in flight."""
-    flushes: _Count = 0
-    """0 where the kernel does not count them (before Linux 5.5)."""
-    flush_ms: _Count = 0
-    """Time spent by all flushes."""
+    inflight: _Count  # requests in flight
+    flushes: _Count = 0  # 0 where the kernel does not count them (before Linux 5.5)
+    flush_ms: _Count = 0  # time spent by all flushes
 
     def __add__(self, other: Self) -> Self:
         """Return the close sample of several paths of one disk, at the same moment, as its own."""

@@ -69,8 +69,7 @@ def _mount_at(path: Path) -> Mount | None:
 
 _PAGE_BYTES = 65536
 _STAT_BYTES = 512
-_GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
-"""Errors of a device that has been removed."""
+_GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)  # errors of a device that has been removed
 
 
 class WholeFile:

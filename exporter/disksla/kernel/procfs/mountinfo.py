@@ -29,14 +29,10 @@ class Mount(NamedTuple):
     root: str
     """Directory of the file system that is mounted; not / for a bind mount or a subvolume."""
     mount_point: str
-    source: str
-    """What was mounted, such as /dev/vda1; arbitrary for file systems without a device."""
-    file_system: str = ""
-    """Type of the file system, such as ext4 or fuse.sshfs."""
-    read_only: bool = False
-    """Whether the mount or its file system is read-only."""
-    number: int = 0
-    """Mount ID, as `mnt_id` in /proc/<pid>/fdinfo."""
+    source: str  # what was mounted, such as /dev/vda1; arbitrary for file systems without a device
+    file_system: str = ""  # type of the file system, such as ext4 or fuse.sshfs
+    read_only: bool = False  # whether the mount or its file system is read-only
+    number: int = 0  # mount ID, as `mnt_id` in /proc/<pid>/fdinfo
     subvolume: str = "/"
     """Path of the subvolume of btrfs that `root` is in; / for other file systems."""
     options: str = ""
@@ -129,8 +125,7 @@ _DEVICE_NODE = re.compile(
 class KubeletMount(NamedTuple):
     """What a place below kubelet's directory shows of a volume."""
 
-    file: str
-    """Describes the volume."""
+    file: str  # describes the volume
     driver: str | None = None
     handle_hash: str | None = None
     name: str | None = None

@@ -45,7 +45,7 @@ def _sentences(advice: Advice) -> Iterator[str]:
         names = ", ".join(advice.left_out)
         least = format_size(max(advice.left_out.values()))
         work = advice.needs.demand.work
-        mean = (work.read_bytes + work.written_bytes) / (work.reads + work.writes)
+        mean = work.bytes / work.requests
         yield (
             f"Left out: {names}. They count a request as up to {least}; those of this load have"
             f" {format_size(mean)} on average."

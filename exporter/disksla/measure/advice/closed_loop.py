@@ -88,15 +88,6 @@ class ClosedLoop(NamedTuple):
             iops *= 2
 
 
-def throttled_time(
-    throttled_s: float, seconds: float, least: Work, most: Work, took_s: float
-) -> ThrottledTime:
-    """Return the part of a time in which a disk was throttled; what completed is even in it."""
-    share = min(1.0, throttled_s / seconds)
-    fewest, most_requests = (share * (work.reads + work.writes) for work in (least, most))
-    return ThrottledTime(share * seconds, fewest, most_requests, share * took_s)
-
-
 def closed_loop_of(
     throttled: Sequence[ThrottledTime], seconds: float, limit_iops: float = math.inf
 ) -> ClosedLoop | None:
@@ -126,7 +117,7 @@ def steady_iops(work: Work, limits: Limits) -> float:
     Credits do not count.
     """
     cost_s = max((work.cost_s(charge) for charge in limits.promise_charges), default=0.0)
-    return (work.reads + work.writes) / cost_s if cost_s else math.inf
+    return work.requests / cost_s if cost_s else math.inf
 
 
 def _inflight(throttled: Sequence[ThrottledTime]) -> float:

@@ -3,15 +3,15 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import count, groupby, pairwise
 from typing import Literal, NamedTuple
 
 from disksla.base.counts import total
 from disksla.measure.advice.closed_loop import (
     ClosedLoop,
+    ThrottledTime,
     closed_loop_of,
     steady_iops,
-    throttled_time,
 )
 from disksla.promise.catalogue import NO_LIMITS, Limits, Work
 from disksla.state.pipeline import WindowRecord
@@ -137,18 +137,25 @@ def demand_of(windows: Sequence[Served], limits: Limits = NO_LIMITS) -> Demand:
     """
     arrived = [
         DemandWindow(
-            seconds=window.seconds,
-            least=least,
-            most=most,
-            throttled_s=window.throttled_s,
-            is_limited=window.is_limited,
-            requests=window.requests,
-            most_requests=window.most_requests,
+            *(window.seconds, least, most, window.throttled_s),
+            *(window.is_limited, window.requests, window.most_requests),
         )
         for window, (least, most) in zip(windows, _arrivals(windows), strict=True)
     ]
-    merged = tuple(_merged(list(each)) for _, each in groupby(arrived, _Kinds()))
-    whole = Demand(merged)
+    number = count()
+
+    def kind(window: DemandWindow) -> int | str:
+        """Return a key of windows that follow each other and are as good as one.
+
+        Nothing arrives in idle ones. What is served in limited ones depends on when the limiter
+        lets requests pass, so that only their sum says what was asked for. Others are each its
+        own.
+        """
+        if window.is_limited:
+            return "limited"
+        return "idle" if window.most == NOTHING else next(number)
+
+    whole = Demand(tuple(_merged(list(each)) for _, each in groupby(arrived, kind)))
     return whole._replace(loop=_loop(windows, steady_iops(whole.work, limits)))
 
 
@@ -158,11 +165,12 @@ def _loop(windows: Sequence[Served], limit_iops: float) -> ClosedLoop | None:
     What a request takes without a limiter is the least mean of windows at most half as busy as
     the limit, that begin and end without a request: what waits for a limiter is still there.
     """
-    throttled = [
-        throttled_time(each.throttled_s, each.seconds, each.least, each.most, each.took_s)
-        for each in windows
-        if each.throttled_s and not each.is_by_machine
-    ]
+    throttled = []
+    for each in windows:
+        if each.throttled_s and not each.is_by_machine:
+            share = min(1.0, each.throttled_s / each.seconds)  # what completed is even in it
+            parts = each.seconds, each.least.requests, each.most.requests, each.took_s
+            throttled.append(ThrottledTime(*(share * part for part in parts)))
     loop = closed_loop_of(throttled, sum(each.seconds for each in windows), limit_iops)
     if loop is None:
         return None
@@ -176,7 +184,7 @@ def _loop(windows: Sequence[Served], limit_iops: float) -> ClosedLoop | None:
 
 
 def _served(record: WindowRecord) -> Served:
-    seconds = record.window_s or 0.0
+    seconds, throttled_s = record.window_s or 0.0, record.throttled_s or 0.0
     reads, writes = record.reads or 0, record.writes or 0
     flushes = 0 if record.is_exact else record.flushes or 0
     read_bytes, written_bytes = record.read_bytes or 0, record.written_bytes or 0
@@ -184,42 +192,32 @@ def _served(record: WindowRecord) -> Served:
     if flushes and (record.inflight or 0) > 1:  # merged; each follows a data write
         fewest = min(fewest, -(-writes // 2))
     is_limited = record.verdict in LIMITED_VERDICTS
-    requests = reads + writes
+    most_requests = requests = float(reads + writes)
+    if is_limited:  # those that completed did so in the part in which it was not throttled
+        most_requests, free_s = math.inf, seconds - throttled_s
+        if throttled_s and free_s > 0:
+            most_requests = max(requests, _MARGIN * requests * seconds / free_s)
     return Served(
         end_s=record.monotonic_s,
         seconds=seconds,
         least=Work(reads, fewest, read_bytes, written_bytes),
         most=Work(reads, writes, read_bytes, written_bytes),
-        requests=requests,
+        requests=reads + writes,
         inflight=record.inflight or 0,
-        throttled_s=record.throttled_s or 0.0,
+        throttled_s=throttled_s,
         is_limited=is_limited,
-        most_requests=_most_requests(record, requests) if is_limited else requests,
+        most_requests=most_requests,
         took_s=record.took_s or 0.0,
         is_by_machine=record.limit in MACHINE_LIMITS.values(),
     )
 
 
-def _most_requests(record: WindowRecord, requests: int) -> float:
-    """Return the requests that may have completed if nothing had made them wait.
-
-    Those that completed did so in the part of the window in which the disk was not throttled.
-    """
-    free_s = (record.window_s or 0.0) - (record.throttled_s or 0.0)
-    if not record.throttled_s or free_s <= 0:
-        return math.inf
-    return max(requests, _MARGIN * requests * (record.window_s or 0.0) / free_s)
-
-
 def _beside(windows: Sequence[Served]) -> Served:
-    least = most = NOTHING
-    for window in windows:
-        least, most = least + window.least, most + window.most
     return Served(
         end_s=windows[0].end_s,
         seconds=max(window.seconds for window in windows),
-        least=least,
-        most=most,
+        least=total(window.least for window in windows),
+        most=total(window.most for window in windows),
         requests=sum(window.requests for window in windows),
         inflight=sum(window.inflight for window in windows),
         throttled_s=max(window.throttled_s for window in windows),
@@ -252,36 +250,14 @@ def _arrivals(windows: Sequence[Served]) -> Iterator[tuple[Work, Work]]:
         yield least, most
 
 
-class _Kinds:
-    """Key of windows that follow each other and are as good as one.
-
-    Nothing arrives in idle ones. What is served in limited ones depends on when the limiter lets
-    requests pass, so that only their sum says what was asked for. Others are each its own.
-    """
-
-    def __init__(self) -> None:
-        self._number = 0
-
-    def __call__(self, window: DemandWindow) -> int | str:
-        if window.is_limited:
-            return "limited"
-        if window.most == NOTHING:
-            return "idle"
-        self._number += 1
-        return self._number
-
-
 def _merged(windows: Sequence[DemandWindow]) -> DemandWindow:
     """Return windows of a kind as one."""
     if len(windows) == 1:
         return windows[0]
-    least = most = NOTHING
-    for window in windows:
-        least, most = least + window.least, most + window.most
     return DemandWindow(
         seconds=sum(window.seconds for window in windows),
-        least=least,
-        most=most,
+        least=total(window.least for window in windows),
+        most=total(window.most for window in windows),
         throttled_s=sum(window.throttled_s for window in windows),
         is_limited=windows[0].is_limited,
         requests=sum(window.requests for window in windows),

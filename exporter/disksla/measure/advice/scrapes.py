@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import astuple
 
+from disksla.base.counts import total
 from disksla.base.errors import DiskslaError
 from disksla.measure.advice.closed_loop import (
     ClosedLoop,
@@ -19,7 +20,7 @@ from disksla.measure.advice.closed_loop import (
     closed_loop_of,
     steady_iops,
 )
-from disksla.measure.advice.demand import NOTHING, Demand, DemandWindow
+from disksla.measure.advice.demand import Demand, DemandWindow
 from disksla.measure.means import Mean
 from disksla.measure.prometheus import DATA_WRITES, FLUSHES, CounterName, Step
 from disksla.promise.catalogue import (
@@ -118,12 +119,7 @@ def _loop(steps: Sequence[_Served], limit_iops: float) -> ClosedLoop | None:
     What was served while the disk was throttled is known of steps that were throttled throughout.
     """
     throttled = [
-        ThrottledTime(
-            step.seconds,
-            step.least.reads + step.least.writes,
-            step.most.reads + step.most.writes,
-            step.wait_s,
-        )
+        ThrottledTime(step.seconds, step.least.requests, step.most.requests, step.wait_s)
         for step in steps
         if step.wait_s and step.throttled_s >= _THROUGHOUT * step.seconds
     ]
@@ -183,36 +179,27 @@ def _beside(steps: Sequence[_Served]) -> _Served:
     When within it each of them was throttled is not known: at least one was for the longest of
     these times, and perhaps one after the other was limited.
     """
-    least = most = NOTHING
-    peak: Work | None = NOTHING
-    for step in steps:
-        least, most = least + step.least, most + step.most
-        peak = None if peak is None or step.peak is None else peak + step.peak
+    peaks = [step.peak for step in steps if step.peak is not None]
     return _Served(
         seconds=steps[0].seconds,
-        least=least,
-        most=most,
+        least=total(step.least for step in steps),
+        most=total(step.most for step in steps),
         throttled_s=max(step.throttled_s for step in steps),
         limited_s=min(steps[0].seconds, sum(step.limited_s for step in steps)),
         wait_s=sum(step.wait_s for step in steps),
-        peak=peak,
+        peak=total(peaks) if len(peaks) == len(steps) else None,
     )
 
 
 def _windows(step: _Served) -> Iterator[DemandWindow]:
     """Yield the time that was limited, and the rest. Both may have all that completed."""
     least, most = step.least, step.most
-    requests = most.reads + most.writes
+    requests = most.requests
     if step.limited_s:
         share = step.limited_s / step.seconds
+        part = step.limited_s, least * share, most * share, step.throttled_s
         yield DemandWindow(
-            step.limited_s,
-            least * share,
-            most * share,
-            step.throttled_s,
-            is_limited=True,
-            requests=requests * share,
-            most_requests=math.inf,
+            *part, is_limited=True, requests=requests * share, most_requests=math.inf
         )
     rest_s = step.seconds - step.limited_s
     if rest_s:
@@ -237,15 +224,10 @@ def _busy_s(work: Work, peak: Work | None, longest_s: float) -> float:
     """
     if peak is None:
         return min(_WINDOW_S, longest_s)
-    requests = work.reads + work.writes
-    needed_s = [
+    requests = work.requests
+    needed_s: list[float] = [
         amount / (rate + amount / requests / _WINDOW_S)
-        for amount, rate in (
-            (work.reads, peak.reads),
-            (work.writes, peak.writes),
-            (work.read_bytes, peak.read_bytes),
-            (work.written_bytes, peak.written_bytes),
-        )
+        for amount, rate in zip(astuple(work), astuple(peak), strict=True)
         if amount
     ]
     return min(max([_WINDOW_S, *needed_s]), longest_s)
@@ -296,7 +278,7 @@ def _rates(terms: Terms, size_bytes: int, provision: Provision) -> Rates:
 
 def _are_equal(rates: Rates, others: Rates) -> bool:
     """Return whether there are limits, and all are the same."""
-    pairs = zip(msgspec.structs.astuple(rates), msgspec.structs.astuple(others), strict=True)
+    pairs = zip(astuple(rates), astuple(others), strict=True)
     return rates != Rates() and all(
         math.isclose(rate, other, rel_tol=_ROUNDING)
         if rate is not None and other is not None

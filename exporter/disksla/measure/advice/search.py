@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -124,10 +125,8 @@ def counts_small_requests_as(limits: Limits, needs: Needs) -> int | None:
     None if it does not. Such a disk is not sold for the load.
     """
     work = needs.demand.work
-    requests = work.reads + work.writes
     least_bytes = max((each.least_request_bytes or 0 for each in limits.buckets), default=0)
-    moved_bytes = work.read_bytes + work.written_bytes
-    return least_bytes if moved_bytes < requests * least_bytes * _SMALL_SHARE else None
+    return least_bytes if work.bytes < work.requests * least_bytes * _SMALL_SHARE else None
 
 
 def least_of(outcomes: Iterable[Outcome], wanted: Answer) -> Outcome | None:
@@ -208,14 +207,15 @@ def _by_provision(terms: Terms, size_bytes: int, fits: _Fits) -> Iterator[Candid
         return
     found = _highest(terms, size_bytes)
     if iops is not None:
-        values = _Values(iops, _IOPS_STEP, _MOST_IOPS)
-        found = _first(values, lambda value: _highest(terms, size_bytes, value), fits)
+        found = _first(iops, _IOPS_STEP, _MOST_IOPS, partial(_highest, terms, size_bytes), fits)
     value = found.provision.iops
     bandwidth = provision_bounds(terms, size_bytes, Provision(value)).bytes_per_second
     if bandwidth is not None:
         step = MB if bandwidth[0] % MIB else MIB
         found = _first(
-            _Values(bandwidth, step, _MOST_BYTES_PER_SECOND),
+            bandwidth,
+            step,
+            _MOST_BYTES_PER_SECOND,
             lambda rate: _candidate(terms, size_bytes, Provision(value, rate or None)),
             fits,
         )
@@ -229,9 +229,7 @@ def _by_size(terms: Terms, size_bytes: int, fits: _Fits) -> Iterator[Candidate]:
     """
     most_bytes = max(size_bytes, terms.sizes.most_bytes or _MOST_SIZE_BYTES)
     found = _first(
-        _Values((size_bytes, most_bytes), GIB, most_bytes),
-        lambda size: _highest(terms, int(size)),
-        fits,
+        (size_bytes, most_bytes), GIB, most_bytes, lambda size: _highest(terms, int(size)), fits
     )
     if found.size_bytes > size_bytes:
         yield next(_by_provision(terms, found.size_bytes, fits), found)
@@ -248,30 +246,28 @@ def _highest(terms: Terms, size_bytes: int, iops: float | None = None) -> Candid
     return _candidate(terms, size_bytes, Provision(iops, most))
 
 
-class _Values:
-    """Values between bounds that are sold: the least, multiples of a step, and the most."""
+def _first(
+    bounds: tuple[float, float],
+    step: float,
+    highest: float,
+    candidate: Callable[[float], Candidate],
+    fits: _Fits,
+) -> Candidate:
+    """Return the candidate of the least value that fits, as all above it do; else of the most.
 
-    def __init__(self, bounds: tuple[float, float], step: float, highest: float) -> None:
-        self._least, self._step = bounds[0], step
-        self._most = max(bounds[0], min(bounds[1], highest))
-        self._units = self._least // step
+    Values that are sold are the least of the bounds, multiples of a step, and the most.
+    """
+    least, most = bounds[0], max(bounds[0], min(bounds[1], highest))
+    units = least // step
 
-    def __len__(self) -> int:
-        return 1 + max(0, math.ceil(self._most / self._step - self._units))
+    def of(number: int) -> Candidate:
+        return candidate(min(most, (units + number) * step) if number else least)
 
-    def __getitem__(self, number: int) -> float:
-        if not number:
-            return self._least
-        return min(self._most, (self._units + number) * self._step)
-
-
-def _first(values: _Values, candidate: Callable[[float], Candidate], fits: _Fits) -> Candidate:
-    """Return the candidate of the least value that fits, as all above it do; else of the most."""
-    low, high = 0, len(values) - 1
+    low, high = 0, max(0, math.ceil(most / step - units))
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if fits(candidate(values[middle])) else (middle + 1, high)
-    return candidate(values[low])
+        low, high = (low, middle) if fits(of(middle)) else (middle + 1, high)
+    return of(low)
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,5 +2,4 @@
 
 from disksla.measure.benchmark.identify import IdentifiedMedium, identify
 from disksla.measure.benchmark.identify_evidence import Evidence
-from disksla.measure.benchmark.sweep_journal import SweepHeader
-from disksla.measure.benchmark.sweep_matrix import SweepPlan, SweepRow
+from disksla.measure.benchmark.sweep_matrix import SweepHeader, SweepPlan, SweepRow

@@ -15,8 +15,6 @@ HIT_S = 0.0005
 HALF_ROTATION_S = 0.002
 """Half a rotation at 15000 rpm: the least mean latency of random reads of a rotating disk."""
 
-_QUARTILES_PER_DEVIATION = 1.35
-"""Interquartile range of a normal distribution."""
 _MIN_PART_SHARE = 0.2
 """Share of the requests below which a part does not show the medium."""
 
@@ -31,8 +29,6 @@ class RequestStats(msgspec.Struct, frozen=True, kw_only=True):
     queue_depth: int = 1
     requests: int | None = None
     """Number of requests; None if unknown."""
-    min_s: float | None = None
-    deviation_s: float | None = None
     bins: tuple[LatencyBin, ...] = ()
     """By increasing latency; empty if only the mean is known."""
 
@@ -40,8 +36,6 @@ class RequestStats(msgspec.Struct, frozen=True, kw_only=True):
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Measurements of a disk; reads unless noted. None if not measured."""
 
-    cached_bytes_per_second: float | None = None
-    """Repeated reads of the same bytes, from the page cache."""
     buffered_bytes_per_second: float | None = None
     """Sequential reads through the page cache, with read-ahead by the kernel."""
     random: RequestStats | None = None
@@ -72,13 +66,10 @@ class LatencyShape(NamedTuple):
 
 
 def shape_of(requests: RequestStats) -> LatencyShape:
-    """Return the distribution, from bins if there are any, or from mean and deviation."""
-    if not requests.bins:
-        mean_s, deviation_s = requests.mean_s, requests.deviation_s
-        scatter = None if deviation_s is None else _QUARTILES_PER_DEVIATION * deviation_s / mean_s
-        hit = requests.min_s is not None and requests.min_s < HIT_S
-        return LatencyShape(mean_s, scatter, mean_s, 1 / (requests.requests or 1) if hit else 0.0)
+    """Return the distribution, from bins if there are any, or from the mean."""
     all_bins = requests.bins
+    if not all_bins:
+        return LatencyShape(requests.mean_s, None, requests.mean_s)
     rest = slower_than(all_bins, HIT_S)
     rest_share = count(rest) / count(all_bins)
     missed = rest_share >= _MIN_PART_SHARE and quantile_s(rest, 0.5) >= HALF_ROTATION_S
@@ -153,6 +144,5 @@ def request_stats(job: FioJob, result: FioResult) -> RequestStats | None:
         mean_s=read.mean_latency_s,
         queue_depth=job.queue_depth,
         requests=read.requests,
-        min_s=read.bins[0].seconds if read.bins else None,
         bins=read.bins,
     )

@@ -247,35 +247,31 @@ RULES = (
 
 def signs_of(evidence: Evidence, random: RequestStats) -> Signs:
     """Return what the measurements show of the medium."""
-    shape = shape_of(random)
+    shape, deep = shape_of(random), evidence.deep
+    distance_matters = None
+    if evidence.near is not None:
+        near_s = shape_of(evidence.near).typical_s
+        distance_matters = shape.typical_s >= max(near_s + _DISTANCE_S, near_s * _DISTANCE_RATIO)
+    deep_long_waits = False
+    if deep is not None and deep.bins:
+        median_s, p99_s = quantile_s(deep.bins, 0.5), quantile_s(deep.bins, 0.99)
+        deep_long_waits = p99_s >= max(_WINDOW_WAIT_S, _WINDOW_WAIT_RATIO * median_s)
+    streams = (each.iops * each.request_bytes for each in sequential_reads(evidence))
     return Signs(
         shape.typical_s,
         shape.lower_quartile_s,
         shape.hit_share,
         shape.scatter_ratio,
         slow=shape.typical_s >= HALF_ROTATION_S,
-        distance_matters=_distance_matters(evidence.near, shape),
+        distance_matters=distance_matters,
         sequential_faster=_sequential_faster(evidence, min(shape.typical_s, random.mean_s)),
         reads_ahead=any(reads.mean_s < HALF_ROTATION_S for reads in sequential_reads(evidence)),
-        depth_gain_ratio=None if evidence.deep is None else evidence.deep.iops / random.iops,
+        depth_gain_ratio=None if deep is None else deep.iops / random.iops,
         long_waits=random.mean_s >= WAITS_RATIO * shape.typical_s,
-        deep_long_waits=evidence.deep is not None and _deep_long_waits(evidence.deep),
+        deep_long_waits=deep_long_waits,
         some_seek=_some_seek(random, shape),
-        stream_bytes_per_second=max(
-            (
-                *(reads.iops * reads.request_bytes for reads in sequential_reads(evidence)),
-                evidence.buffered_bytes_per_second or 0.0,
-            )
-        )
-        or None,
+        stream_bytes_per_second=max((*streams, evidence.buffered_bytes_per_second or 0.0)) or None,
     )
-
-
-def _distance_matters(near: RequestStats | None, shape: LatencyShape) -> bool | None:
-    if near is None:
-        return None
-    near_s = shape_of(near).typical_s
-    return shape.typical_s >= max(near_s + _DISTANCE_S, near_s * _DISTANCE_RATIO)
 
 
 def _sequential_faster(evidence: Evidence, random_s: float) -> bool | None:
@@ -294,13 +290,6 @@ def sequential_reads(evidence: Evidence) -> tuple[RequestStats, ...]:
     """Return the sequential measurements that exist."""
     both = (evidence.sequential, evidence.streamed)
     return tuple(requests for requests in both if requests is not None)
-
-
-def _deep_long_waits(deep: RequestStats) -> bool:
-    if not deep.bins:
-        return False
-    median_s, p99_s = quantile_s(deep.bins, 0.5), quantile_s(deep.bins, 0.99)
-    return p99_s >= max(_WINDOW_WAIT_S, _WINDOW_WAIT_RATIO * median_s)
 
 
 def _some_seek(random: RequestStats, shape: LatencyShape) -> bool:

@@ -1,30 +1,20 @@
-"""Format of the journal of a sweep: a line of JSON for each finished cell, to resume it."""
+"""The journal of a sweep: a line of JSON for each finished cell, to resume it."""
 
-from typing import Literal
+import contextlib
+import os
+from pathlib import Path
+from typing import Self
 
 import msgspec
 
 from disksla.base.errors import DECODE_ERRORS, DiskslaError
-from disksla.base.units import format_size
+from disksla.base.schema.yaml_file import read_named
+from disksla.base.units import MIB
 from disksla.kernel.disks import Disk
-from disksla.measure.benchmark.sweep_matrix import SweepPlan, SweepRow
+from disksla.measure.benchmark.sweep_matrix import SweepHeader, SweepRow
 
-
-class SweepHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """First line: the disk and the plan."""
-
-    sweep: Literal[1] = 1
-    """Version of the format."""
-    disk: Disk
-    directory: str | None = None
-    """Directory of the scratch file; None if the device itself is read."""
-    file_bytes: int | None = None
-    """Size of the scratch file."""
-    plan: SweepPlan
-    started_at_s: float
-    """Unix time."""
-    disksla: str
-    """Version of disksla that started it."""
+LARGEST_BYTES = 64 * MIB
+"""Of a journal or a table. A row has 200 bytes, and the largest plan thousands of rows."""
 
 
 class SweepJournal(msgspec.Struct, frozen=True):
@@ -83,7 +73,7 @@ def mismatch(journal: SweepHeader, now: SweepHeader) -> str | None:
         return f"it belongs to another disk ({_described(before)}), not to {_described(disk)}"
     if (journal.directory, journal.file_bytes) != (now.directory, now.file_bytes):
         return (
-            f"it was measured on {_target(journal)}, not on {_target(now)}; where a file is"
+            f"it was measured on {journal.where}, not on {now.where}; where a file is"
             " written is not taken from a journal, so repeat --file and --file-size"
         )
     if journal.plan != now.plan:
@@ -95,12 +85,76 @@ def mismatch(journal: SweepHeader, now: SweepHeader) -> str | None:
     return None
 
 
-def _target(header: SweepHeader) -> str:
-    if header.directory is None or header.file_bytes is None:
-        return "the device itself"
-    return f"a file of {format_size(header.file_bytes)} in {header.directory}"
-
-
 def _described(disk: Disk) -> str:
     name = disk.serial or disk.wwn
     return f"{disk.name}{f' with serial {name}' if name else ''}, {disk.size_bytes} bytes"
+
+
+def load_journal(path: Path) -> SweepJournal:
+    """Read a journal. Raise DiskslaError with the file and line if it is invalid."""
+    content = read_named(path, LARGEST_BYTES)
+    try:
+        return read_journal(content)
+    except DiskslaError as error:
+        raise DiskslaError(f"{path}: {error}") from error
+
+
+class SweepJournalFile:
+    """An open journal; a record is on disk when `add` returns."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        """Wrap an open file descriptor."""
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def create(cls, path: Path, header: SweepHeader) -> Self:
+        """Create a journal. Raise DiskslaError if the file exists or cannot be created."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        try:
+            file = cls(path, os.open(path, flags, 0o644))
+        except FileExistsError:
+            raise DiskslaError(
+                f"{path} already exists; resume it with --resume {path}, or choose another file"
+                " with --output"
+            ) from None
+        except OSError as error:
+            raise DiskslaError(f"cannot create {path}: {error.strerror}") from error
+        file.add(header)
+        return file
+
+    @classmethod
+    def resume(cls, path: Path, journal: SweepJournal) -> Self:
+        """Open a journal to append after its last whole line. Raise DiskslaError if it fails.
+
+        The path may lead to another file than the one that was read: that is never truncated.
+        """
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            with contextlib.ExitStack() as cleanup:
+                cleanup.callback(os.close, descriptor)
+                with open(descriptor, "rb", closefd=False) as file:
+                    if read_journal(file.read(LARGEST_BYTES)) != journal:
+                        raise DiskslaError(f"cannot resume from {path}: it has changed")
+                os.ftruncate(descriptor, journal.whole_bytes)
+                cleanup.pop_all()
+        except OSError as error:
+            raise DiskslaError(f"cannot write {path}: {error.strerror}") from error
+        return cls(path, descriptor)
+
+    def add(self, record: SweepHeader | SweepRow) -> None:
+        """Append a record. Raise DiskslaError if it cannot be written."""
+        try:
+            with os.fdopen(os.dup(self._descriptor), "wb") as file:
+                file.write(encode_line(record))
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise DiskslaError(f"cannot write {self.path}: {error.strerror}") from error
+
+    def __enter__(self) -> Self:
+        """Return the journal."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        os.close(self._descriptor)

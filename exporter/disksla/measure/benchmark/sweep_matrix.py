@@ -6,12 +6,13 @@ workload, so all workloads are measured, into one table of response time, IOPS a
 
 import csv
 import itertools
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
 from disksla.base.errors import DiskslaError
-from disksla.base.units import KIB
+from disksla.base.units import KIB, format_size
+from disksla.kernel.disks import Disk
 from disksla.measure.benchmark.identify_evidence import Evidence, RequestStats
 from disksla.measure.fio import FioJob, FioResult, Pattern, total_result
 
@@ -112,6 +113,30 @@ class SweepPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return len(complete.cells()) - len(self.cells())
 
 
+class SweepHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """The disk and the plan: the first line of a journal."""
+
+    sweep: Literal[1] = 1
+    """Version of the format."""
+    disk: Disk
+    directory: str | None = None
+    """Directory of the scratch file; None if the device itself is read."""
+    file_bytes: int | None = None
+    """Size of the scratch file."""
+    plan: SweepPlan
+    started_at_s: float
+    """Unix time."""
+    disksla: str
+    """Version of disksla that started it."""
+
+    @property
+    def where(self) -> str:
+        """What is measured, in words."""
+        if self.directory is None or self.file_bytes is None:
+            return "the device itself"
+        return f"a file of {format_size(self.file_bytes)} in {self.directory}"
+
+
 class SweepRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The result of a cell; reads and writes together, as in the article."""
 
@@ -133,13 +158,11 @@ def csv_of(rows: tuple[SweepRow, ...]) -> str:
     lines = [",".join(COLUMNS)]
     for row in rows:
         cell = msgspec.structs.astuple(row.cell)
-        values = (*cell, row.mean_latency_s, row.iops, row.bytes_per_second)
-        lines.append(",".join(map(_csv_field, values)))
+        rates = (row.mean_latency_s, row.iops, row.bytes_per_second)
+        measured = ("" if value is None else f"{value:.10g}" for value in rates)
+        shares = (str(value) if isinstance(value, int) else f"{value:.10g}" for value in cell)
+        lines.append(",".join((*shares, *measured)))
     return "\n".join(lines) + "\n"
-
-
-def _csv_field(value: float | None) -> str:
-    return "" if value is None else str(value) if isinstance(value, int) else f"{value:.10g}"
 
 
 def read_csv(text: str) -> tuple[SweepRow, ...]:
@@ -163,14 +186,9 @@ def read_csv(text: str) -> tuple[SweepRow, ...]:
 
 def _row(found: dict[str, str]) -> SweepRow:
     """Parse one row. Raise ValueError (msgspec's errors included) or TypeError."""
-    workers, size, random_share, read_share, latency_s, iops, rate = map(found.get, COLUMNS)
+    latency_s, iops, rate = map(found.get, COLUMNS[4:])
     plain = {
-        "cell": {
-            "workers": workers,
-            "request_bytes": size,
-            "random_share": random_share,
-            "read_share": read_share,
-        },
+        "cell": {name: found.get(name) for name in COLUMNS[:4]},
         "mean_latency_s": latency_s or None,
         "iops": iops,
         "bytes_per_second": rate,
@@ -194,7 +212,7 @@ def evidence_of(rows: tuple[SweepRow, ...]) -> Evidence:
     size = min(at_random)
     sequential = [found for found, *shares in single if shares == [0, 1] and found > size]
     many = [
-        row
+        _requests(row)
         for row in rows
         if (row.cell.request_bytes, row.cell.random_share, row.cell.read_share) == (size, 1, 1)
         and row.cell.workers > 1
@@ -203,7 +221,7 @@ def evidence_of(rows: tuple[SweepRow, ...]) -> Evidence:
         random=single[size, 1, 1],
         sequential=single.get((size, 0, 1)),
         streamed=single[max(sequential), 0, 1] if sequential else None,
-        deep=_requests(max(many, key=lambda row: row.cell.workers)) if many else None,
+        deep=max(many, key=lambda each: each.queue_depth, default=None),
         written=single.get((size, 0, 0)),
     )
 

@@ -9,11 +9,23 @@ import msgspec
 
 from disksla.base.package_files import file_beside
 from disksla.base.units import MIB, format_bandwidth, format_count, format_duration, format_size
-from disksla.measure.benchmark.sweep_journal import SweepHeader
-from disksla.measure.benchmark.sweep_matrix import RANDOM_SHARES, READ_SHARES, SweepRow
+from disksla.measure.benchmark.sweep_matrix import (
+    RANDOM_SHARES,
+    READ_SHARES,
+    SweepHeader,
+    SweepRow,
+)
 from disksla.promise.catalogue import Limits
-from disksla.tell.html_page import HtmlPage
-from disksla.tell.page import DataTable, Heading, Line, PagePart, Section, Styled, html_of
+from disksla.tell.page import (
+    DataTable,
+    Heading,
+    HtmlPage,
+    Line,
+    PagePart,
+    Section,
+    Styled,
+    html_of,
+)
 
 LEVELS = 8
 _STEPS = "".join(f".l{level} {{ --level: {level}; }}\n" for level in range(LEVELS))
@@ -30,15 +42,11 @@ def announcement(header: SweepHeader, limits: Limits, finished: int) -> Iterator
     plan, disk = header.plan, header.disk
     cells = len(plan.cells())
     seconds = (cells - finished) * plan.cell_s
-    where = (
-        f"a scratch file of {format_size(header.file_bytes or 0)} in {header.directory}"
-        if header.directory
-        else "the device itself (read only)"
-    )
+    where = "" if header.directory else " (read only)"
     left = f" Cells left to measure: {cells - finished}." if finished else ""
     yield (
         f"{disk.name}, {format_size(disk.size_bytes)}: {cells} cells of"
-        f" {format_duration(plan.runtime_s)} each on {where}.{left}"
+        f" {format_duration(plan.runtime_s)} each on {header.where}{where}.{left}"
     )
     writing = ", plus the time to write the file" if header.directory else ""
     yield f"This takes about {format_duration(seconds)}{writing}."
@@ -82,11 +90,7 @@ def sweep_page(header: SweepHeader, rows: Sequence[SweepRow], started: str) -> I
     """Yield the parts of the page: for each number of workers a table, or maps in HTML."""
     disk, plan = header.disk, header.plan
     facts = (format_size(disk.size_bytes), disk.model, disk.serial)
-    where = (
-        f"a file of {format_size(header.file_bytes or 0)} in {header.directory}"
-        if header.directory
-        else "the device itself, read only"
-    )
+    where = f"{header.where}{'' if header.directory else ', read only'}"
     yield Heading(f"Sweep of {disk.name}", level=1)
     yield Line(
         f"{', '.join(fact for fact in facts if fact)}; {where}; {len(rows)} of"

@@ -1,12 +1,5 @@
 """Run fio safely: its job, its result, its limits, and where it may write."""
 
-from disksla.measure.fio.busy import (
-    BENCHMARK_MAX_UTILIZATION,
-    PROBE_MAX_QUEUE_DEPTH,
-    VERIFY_MAX_OTHER_LOAD,
-    activity_between,
-    work_of,
-)
 from disksla.measure.fio.job import FioJob, Pattern, fio_arguments
 from disksla.measure.fio.raw_device_rules import writable_region
 from disksla.measure.fio.result import (

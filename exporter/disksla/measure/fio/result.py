@@ -88,8 +88,6 @@ class FioResult(msgspec.Struct, frozen=True):
     version: str
     read: DirectionResult
     write: DirectionResult
-    notes: tuple[str, ...] = ()
-    """Lines that fio printed around its JSON, such as warnings."""
 
 
 class FioError(DiskslaError):
@@ -177,10 +175,7 @@ def parse_fio(text: str) -> FioResult:
             " expected one job, or one group of jobs"
         )
     return FioResult(
-        version=document.version,
-        read=_sum([job.read for job in jobs]),
-        write=_sum([job.write for job in jobs]),
-        notes=notes,
+        document.version, _sum(job.read for job in jobs), _sum(job.write for job in jobs)
     )
 
 

@@ -21,12 +21,8 @@ from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.log import fields
 from disksla.kernel.disks import Disk
 from disksla.kernel.procfs.files import mount_of, read_mounts
-from disksla.measure.fio.scratch_file_rules import (
-    ScratchFileError,
-    ScratchFileReason,
-    check_free_space,
-    check_mount,
-)
+from disksla.measure.fio.result import reason_of
+from disksla.measure.fio.scratch_file_rules import ScratchFileError, check_free_space, check_mount
 
 log = logging.getLogger("disksla.fio")
 
@@ -38,17 +34,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-_REASONS: dict[int | None, ScratchFileReason] = {
-    errno.ENOENT: "not_a_directory",
-    errno.ENOTDIR: "not_a_directory",
-    errno.ELOOP: "foreign_directory",
-    errno.EROFS: "read_only",
-    errno.ENOSPC: "no_space",
-    errno.EDQUOT: "no_space",
-    errno.EFBIG: "no_space",
-    errno.EACCES: "permission",
-    errno.EPERM: "permission",
-}
+_NO_DIRECTORY = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 
 
 @contextmanager
@@ -107,7 +93,7 @@ def _create(directory: Path, size_bytes: int, cleanup: ExitStack) -> int:
     parent = _open_directory(str(directory), cleanup)
     mount = mount_of(parent)
     if mount is None:
-        raise ScratchFileError("error", f"{directory}: its mount is not in /proc/self/mountinfo")
+        raise ScratchFileError(f"{directory}: its mount is not in /proc/self/mountinfo", "error")
     check_mount(mount)
     space = os.fstatvfs(parent)
     total_bytes, free_bytes = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
@@ -129,7 +115,7 @@ def _create(directory: Path, size_bytes: int, cleanup: ExitStack) -> int:
             cleanup.push(attempt.pop_all())
             return descriptor
     raise ScratchFileError(
-        "error", f"cannot keep {directory / SCRATCH_DIRECTORY}: another process removes it"
+        f"cannot keep {directory / SCRATCH_DIRECTORY}: another process removes it", "error"
     )
 
 
@@ -154,9 +140,8 @@ def _open_own_directory(parent: int, directory: Path, cleanup: ExitStack) -> int
     except OSError as error:
         if error.errno in {errno.ENOTDIR, errno.ELOOP}:
             raise ScratchFileError(
-                "foreign_directory",
                 f"{directory / SCRATCH_DIRECTORY} is not a directory; expected one that disksla"
-                " created",
+                " created"
             ) from error
         raise
     found = os.fstat(own)
@@ -166,9 +151,8 @@ def _open_own_directory(parent: int, directory: Path, cleanup: ExitStack) -> int
         or found.st_dev != os.fstat(parent).st_dev
     ):
         raise ScratchFileError(
-            "foreign_directory",
             f"{directory / SCRATCH_DIRECTORY} belongs to another user, can be written by other"
-            " users, or is a mount point; expected a directory that disksla created",
+            " users, or is a mount point; expected a directory that disksla created"
         )
     fcntl.flock(own, fcntl.LOCK_EX)
     return own
@@ -220,9 +204,11 @@ def _remove_directory(parent: int) -> None:
 
 
 def _scratch_file_error(error: OSError, directory: Path) -> ScratchFileError:
-    reason = _REASONS.get(error.errno, "error")
+    number = error.errno or 0
+    reason = "no_space" if number == errno.EFBIG else reason_of(number)
     return ScratchFileError(
-        reason, f"cannot create a scratch file in {directory}: {error.strerror}"
+        f"cannot create a scratch file in {directory}: {error.strerror}",
+        "no_scratch_file" if number in _NO_DIRECTORY else reason,
     )
 
 

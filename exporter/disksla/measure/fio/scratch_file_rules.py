@@ -1,23 +1,12 @@
 """Rules: where may a scratch file be created? Mounts of local disks, with enough free space."""
 
 from collections.abc import Collection
-from typing import Literal
 
 from disksla.base.errors import DiskslaError
 from disksla.base.units import format_size
 from disksla.kernel.disks import Disk, parts_of
 from disksla.kernel.procfs import Mount
-
-ScratchFileReason = Literal[
-    "error",
-    "foreign_directory",
-    "network",
-    "no_space",
-    "not_a_directory",
-    "not_a_disk",
-    "permission",
-    "read_only",
-]
+from disksla.state.pipeline import ProbeFailure
 
 NETWORK_FILE_SYSTEMS = {
     *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "gfs", "gfs2", "glusterfs", "gpfs", "lustre"),
@@ -35,12 +24,12 @@ _BOOT_MOUNT_POINTS = {"/boot", "/boot/efi", "/boot/firmware", "/efi"}
 
 
 class ScratchFileError(DiskslaError):
-    """A scratch file cannot be created: the message says why, `reason` classifies it."""
+    """A scratch file cannot be created: the message says why, `reason` is that of a probe."""
 
-    def __init__(self, reason: ScratchFileReason, message: str) -> None:
-        """Set the reason and the message."""
+    def __init__(self, message: str, reason: ProbeFailure = "no_scratch_file") -> None:
+        """Set the message and the reason."""
         super().__init__(message)
-        self.reason: ScratchFileReason = reason
+        self.reason: ProbeFailure = reason
 
 
 def check_mount(mount: Mount) -> None:
@@ -48,19 +37,17 @@ def check_mount(mount: Mount) -> None:
     kind, where = mount.file_system, mount.mount_point
     if kind in NETWORK_FILE_SYSTEMS or kind.partition(".")[0] in {"fuse", "fuseblk"}:
         raise ScratchFileError(
-            "network",
             f"{where} is a network, shared or FUSE file system ({kind}); expected a file system"
-            " on a local disk",
+            " on a local disk"
         )
     if mount.major == 0 and not (
         kind in MULTI_DEVICE_FILE_SYSTEMS and mount.source.startswith("/dev/")
     ):
         raise ScratchFileError(
-            "not_a_disk",
-            f"{where} is not on a disk ({kind}); expected a file system on a local disk",
+            f"{where} is not on a disk ({kind}); expected a file system on a local disk"
         )
     if mount.read_only:
-        raise ScratchFileError("read_only", f"{where} is mounted read-only")
+        raise ScratchFileError(f"{where} is mounted read-only", "read_only")
 
 
 def check_free_space(size_bytes: int, total_bytes: int, free_bytes: int, where: str) -> None:
@@ -68,9 +55,9 @@ def check_free_space(size_bytes: int, total_bytes: int, free_bytes: int, where: 
     reserved_bytes = min(int(total_bytes * RESERVED_SHARE), MAX_RESERVED_BYTES)
     if size_bytes > free_bytes - reserved_bytes:
         raise ScratchFileError(
-            "no_space",
             f"not enough space in {where}: found {format_size(free_bytes)} free; expected"
             f" {format_size(size_bytes)}, and {format_size(reserved_bytes)} to remain free",
+            "no_space",
         )
 
 

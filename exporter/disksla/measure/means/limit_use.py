@@ -273,22 +273,18 @@ def _per_request(took_ms: int | None, requests: int) -> float | None:
 
 def _credits_seen(judged: Sequence[_Judged], bucket: int) -> CreditsSeen:
     """Return what is known of the credits of a bucket over all intervals."""
-
-    def upper(level: CreditLevel) -> float:
-        return level.ratio(level.upper_credits)
-
-    def estimate(level: CreditLevel) -> float:
-        return level.ratio(level.estimate_credits)
-
-    last = judged[-1].levels[bucket]
+    levels = [(each, each.levels[bucket]) for each in judged]
+    last = levels[-1][1]
     return CreditsSeen(
         resource=last.resource,
         capacity_credits=last.capacity_credits,
         lower_ratio=last.ratio(last.lower_credits),
-        upper_ratio=upper(last),
-        estimate_ratio=estimate(last),
-        empty_s=_seconds(each for each in judged if upper(each.levels[bucket]) < EMPTY_RATIO),
+        upper_ratio=last.ratio(last.upper_credits),
+        estimate_ratio=last.ratio(last.estimate_credits),
+        empty_s=_seconds(
+            each for each, level in levels if level.ratio(level.upper_credits) < EMPTY_RATIO
+        ),
         maybe_empty_s=_seconds(
-            each for each in judged if estimate(each.levels[bucket]) < EMPTY_RATIO
+            each for each, level in levels if level.ratio(level.estimate_credits) < EMPTY_RATIO
         ),
     )

@@ -15,8 +15,16 @@ from disksla.measure.means.limit_use import BELOW_RATIO, HIGH, NEAR, CreditsSeen
 from disksla.measure.prometheus import Period
 from disksla.promise.catalogue import Rates
 from disksla.tell.explanation import describe_rates
-from disksla.tell.html_page import REPORT_STYLE, HtmlPage
-from disksla.tell.page import DataTable, FactList, Heading, Line, PagePart, html_of
+from disksla.tell.page import (
+    REPORT_STYLE,
+    DataTable,
+    FactList,
+    Heading,
+    HtmlPage,
+    Line,
+    PagePart,
+    html_of,
+)
 
 _SHEET = HtmlPage(REPORT_STYLE)
 _MOST_IN_HTML = 50

@@ -4,7 +4,7 @@ Its metrics are those of /proc/diskstats, in seconds and bytes
 (https://github.com/prometheus/node_exporter, collector/diskstats_linux.go).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from disksla.clouds.http_client import Exchanges
 from disksla.kernel.disks import Disk
@@ -92,13 +92,12 @@ def read_means(server: Server, name: DiskName, period: Period) -> Exchanges[list
         steps = yield from read_increases(
             server, _METRICS, labels, start_s=before_s, end_s=until_s, needed=_WRITES
         )
-        means += means_of_steps(within(steps, start_s, until_s))
+        means += [
+            _mean(step)
+            for step in within(steps, start_s, until_s)
+            if not step.is_reset and step.seconds <= LONGEST_S
+        ]
     return means
-
-
-def means_of_steps(steps: Sequence[Step]) -> list[Mean]:
-    """Return the intervals of steps between scrapes."""
-    return [_mean(step) for step in steps if not step.is_reset and step.seconds <= LONGEST_S]
 
 
 def _mean(step: Step) -> Mean:

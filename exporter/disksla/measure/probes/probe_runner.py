@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import get_args
 
 import msgspec
 
@@ -24,9 +23,7 @@ from disksla.measure.probes.probe_plan import (
     measured_result,
     skipped_result,
 )
-from disksla.state.pipeline import FioFailure, ProbeFailure, ProbeResult, Skip
-
-_FIO_REASONS: tuple[FioFailure, ...] = get_args(FioFailure)
+from disksla.state.pipeline import ProbeFailure, ProbeResult, Skip
 
 
 class ProbeContext(msgspec.Struct, frozen=True):
@@ -63,7 +60,8 @@ def run_probe(
                 result = fio.run(job, limit_s=plan.limit_s, stop=stop, gentle=True)
         except DiskslaError as error:
             duration_s = time.monotonic() - started_s
-            return failed_result(plan, _reason(error), str(error), time.time(), duration_s)
+            reason: ProbeFailure = getattr(error, "reason", "error")
+            return failed_result(plan, reason, str(error), time.time(), duration_s)
         return measured_result(plan, result, time.time(), time.monotonic() - started_s)
 
 
@@ -117,7 +115,7 @@ def _no_mount_error(disk: Disk, mounts: list[Mount]) -> ScratchFileError:
     except ScratchFileError as error:
         return error
     return ScratchFileError(
-        "not_a_disk", f"no mounted file system is on {disk.name} alone, except boot partitions"
+        f"no mounted file system is on {disk.name} alone, except boot partitions"
     )
 
 
@@ -138,9 +136,3 @@ def _target(plan: ProbePlan, context: ProbeContext, stop: threading.Event) -> It
     directory = file_directory(context)
     with scratch_file(directory, plan.entry.file_size_bytes, on_written=pace) as file:
         yield file
-
-
-def _reason(error: DiskslaError) -> ProbeFailure:
-    """Return the reason of the failure; those that only scratch files have become one."""
-    reason = getattr(error, "reason", "error")
-    return reason if reason in _FIO_REASONS else "no_scratch_file"

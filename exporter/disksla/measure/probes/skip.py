@@ -6,8 +6,9 @@ from typing import Literal
 import msgspec
 
 from disksla.base.units import format_count, format_size
-from disksla.measure.fio import PROBE_MAX_QUEUE_DEPTH, activity_between
+from disksla.kernel.procfs import SECTOR_BYTES, difference, to_counters
 from disksla.measure.probes.probe_plan import MOST_SHARE, ProbePlan
+from disksla.promise.catalogue import Work
 from disksla.promise.configuration import ProbeEntry
 from disksla.state.pipeline import DiskSnapshot, Skip
 from disksla.tell.explanation import SHOWN_TEXT
@@ -19,6 +20,9 @@ OBSERVATION_TICKS = 3
 """A disk is observed for at least so long, in seconds and in ticks, before it is probed."""
 MIN_SAMPLED_SHARE = 0.5
 """Share of that time that must have a verdict."""
+MAX_QUEUE_DEPTH = 1.0
+"""Queue depth above which a disk without limits is not probed. A probe keeps one request in
+flight; above this it would measure how long that waits for the requests of other programs."""
 
 _BLOCKING_VERDICTS: tuple[Literal["stalled", "throttled", "below"], ...] = (
     "stalled", "throttled", "below",
@@ -94,17 +98,24 @@ def _busy(
     """Check the load, or the queue depth of a disk without limits."""
     if before.counters is None or now.counters is None or elapsed_s <= 0:
         return
-    charges = now.assignment.limits.promise_charges
-    activity = activity_between(before.counters, now.counters, elapsed_s, charges)
-    if activity.load is None:
-        if activity.queue_depth > PROBE_MAX_QUEUE_DEPTH:
+    rise = to_counters(difference(now.counters, before.counters))
+    work = Work(
+        rise.reads or 0,
+        rise.writes or 0,
+        (rise.read_sectors or 0) * SECTOR_BYTES,
+        (rise.written_sectors or 0) * SECTOR_BYTES,
+    )
+    load = work.load(now.assignment.limits.promise_charges, elapsed_s)
+    if load is None:
+        queue_depth = ((rise.read_ms or 0) + (rise.write_ms or 0)) / 1000 / elapsed_s
+        if queue_depth > MAX_QUEUE_DEPTH:
             yield Skip(
                 "busy",
-                f"the queue depth is {format_count(activity.queue_depth)}; at most"
-                f" {format_count(PROBE_MAX_QUEUE_DEPTH)} is allowed on a disk without limits",
+                f"the queue depth is {format_count(queue_depth)}; at most"
+                f" {format_count(MAX_QUEUE_DEPTH)} is allowed on a disk without limits",
             )
         return
-    load = max(activity.load, now.present_load or 0.0)
+    load = max(load, now.present_load or 0.0)
     if load > entry.busy_share:
         allowed = f"at most {entry.busy_share:.0%} is allowed"
         yield Skip("busy", f"the load is {load:.0%} of the limit; {allowed}")

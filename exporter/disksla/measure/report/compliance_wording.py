@@ -1,8 +1,6 @@
 """Wording of the report."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
 
 from disksla.base.units import (
     format_bandwidth,
@@ -13,22 +11,15 @@ from disksla.base.units import (
 )
 from disksla.measure.prometheus import Period
 from disksla.measure.report.document import (
-    Allowance,
     ConsumerEvidence,
-    CreditsEvidence,
     DiskReport,
-    Gap,
     GivenService,
-    Incident,
     Part,
     PeriodTotals,
-    ProbeEvidence,
     Report,
-    ThrottledSpan,
     Uptime,
-    Verification,
 )
-from disksla.promise.catalogue import CUSTOM_TERMS, TERMS_TITLES, UNKNOWN_TERMS, Conditions, Rates
+from disksla.promise.catalogue import CUSTOM_TERMS, TERMS_TITLES, UNKNOWN_TERMS, Rates
 from disksla.tell.explanation import SHOWN_TEXT
 
 _RULE = (
@@ -47,9 +38,7 @@ _COUNTING = (
     " ends at scrapes."
 )
 NOTES = (_RULE, _COUNTING)
-_LESS, _HUNG = SHOWN_TEXT["below"].words, SHOWN_TEXT["stalled"].words
-_EMPTY_S = 1e-3
-_Span = TypeVar("_Span", Incident, ThrottledSpan, Gap)
+LESS, HUNG = SHOWN_TEXT["below"].words, SHOWN_TEXT["stalled"].words
 
 
 def period_of(report: Report) -> Period:
@@ -74,8 +63,7 @@ def summary_text(report: Report) -> str:
     disks = f"{number} disk{'' if number == 1 else 's'}"
     return (
         f"{disks}, {tested} tested, {failed} not compliant; compliance"
-        f" {compliance_text(report.totals)}, {seconds_text(report.totals.noncompliant_s)} {_LESS}"
-        f" or {_HUNG}"
+        f" {compliance_text(report.totals)}, {less_text(report.totals)}"
     )
 
 
@@ -88,12 +76,6 @@ def seconds_text(seconds: float) -> str:
         return f"{minutes} min {rest_s:02} s"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{hours} h {minutes:02} min"
-
-
-def clock_text(seconds: float) -> str:
-    """Return seconds as hours, minutes and seconds: '26:05:10'."""
-    whole = round(seconds)
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
 def share_text(ratio: float | None) -> str:
@@ -116,24 +98,6 @@ def terms_text(disk: DiskReport) -> str:
     return f"{TERMS_TITLES.get(terms, terms)}{size}"
 
 
-def identity(disk: DiskReport) -> str:
-    """Return serial, volume, mount points and machine type."""
-    facts = disk.facts
-    volume = _EBS_SERIAL.fullmatch(disk.serial)
-    parts = [f"serial {disk.serial}" if disk.serial else ""]
-    parts += [f"volume vol-{volume[1]}"] if volume else []
-    parts += disk.mount_points
-    parts.append(f"machine {facts.machine_type}" if facts.machine_type else "")
-    others = {name: value for name, value in disk.labels.items() if name not in _SHOWN}
-    parts += [f"{name} {value}" for name, value in others.items()]
-    return ", ".join(filter(None, parts))
-
-
-_EBS_SERIAL = re.compile("vol([0-9a-f]+)")
-"""Serial number of a volume of EBS: its id without the dash."""
-_SHOWN = {"instance", "device", "job"}
-
-
 def compliance_text(totals: PeriodTotals) -> str:
     """Return the compliance with the time that it is of."""
     if totals.compliance_ratio is None:
@@ -141,12 +105,9 @@ def compliance_text(totals: PeriodTotals) -> str:
     return f"{share_text(totals.compliance_ratio)} of {seconds_text(totals.proven_s)} tested"
 
 
-def disk_compliance_text(disk: DiskReport) -> str:
-    """Return the compliance of a disk with its objective."""
-    return (
-        f"{compliance_text(disk.totals)}, {seconds_text(disk.totals.noncompliant_s)} {_LESS} or"
-        f" {_HUNG} (objective {share_text(disk.objective_share)})"
-    )
+def less_text(totals: PeriodTotals) -> str:
+    """Return for how long disks gave less than promised, or hung."""
+    return f"{seconds_text(totals.noncompliant_s)} {LESS} or {HUNG}"
 
 
 def rates_text(rates: Rates, latency_s: float | None = None) -> str:
@@ -213,18 +174,6 @@ def promise_sources(part: Part, period: Period) -> Iterator[str]:
         yield _UNLISTED.get(part.facts.terms, "not a type of the catalogue of this version")
 
 
-def conditions_text(part: Part) -> str:
-    """Return the requests for which the promise holds; '' where the provider states none."""
-    named = (("IOPS", part.iops_conditions), ("bandwidth", part.bandwidth_conditions))
-    return "; ".join(f"{name} for {_conditions(each)}" for name, each in named if each is not None)
-
-
-def _conditions(conditions: Conditions) -> str:
-    size = f"requests of {format_size(conditions.request_bytes)}"
-    depth = conditions.queue_depth
-    return size if depth is None else f"{size}, {depth} in flight"
-
-
 def throttled_text(totals: PeriodTotals) -> str:
     """Return the throttled time by limit, and the iowait that came with it."""
     by_limit = {limit: each for limit, each in totals.throttled_seconds.items() if each}
@@ -272,124 +221,15 @@ def limit_text(limit: str) -> str:
     }.get(limit, limit)
 
 
-def gap_text(gap: Gap, period: Period) -> str:
-    """Return a gap in one line."""
-    return (
-        f"{period.text(gap.start_timestamp_s)} to {period.text(gap.end_timestamp_s)}:"
-        f" {seconds_text(gap.unassessed_s)}, {gap.reason}"
-    )
-
-
-def incident_times(incident: Incident, period: Period) -> str:
-    """Return start and end; the date of the end only if it is another one."""
-    start, end = (
-        period.text(each) for each in (incident.start_timestamp_s, incident.end_timestamp_s)
-    )
-    return f"{start} to {end.removeprefix(start[:11])}"
-
-
-def incident_seconds(incident: Incident) -> list[str]:
-    """Return for how long the disk gave less than promised, and for how long it hung."""
-    parts = ((_LESS, incident.below_s), (_HUNG, incident.stalled_s))
-    return [f"{name} {seconds_text(each)}" for name, each in parts if each >= _EMPTY_S]
-
-
-def probes_text(evidence: ProbeEvidence) -> str:
-    """Return what probes measured around an incident."""
-    windows = (("before", evidence.before), ("during", evidence.during), ("after", evidence.after))
-    parts = ", ".join(
-        f"{name} {format_duration(each.mean_s)} ({each.requests} requests)"
-        for name, each in windows
-        if each is not None
-    )
-    return f"{evidence.kind}: {parts}"
-
-
-def verification_text(verification: Verification, period: Period) -> str:
-    """Return a verification in one line."""
-    failed = [each for each in verification.tests if each.passed is False]
-    judged = [each for each in verification.tests if each.passed is not None]
-    passed = len(judged) - len(failed)
-    worse = ", ".join(
-        each.test if each.ratio is None else f"{each.test} ({each.ratio:.0%} of the promise)"
-        for each in failed
-    )
-    return (
-        f"{period.text(verification.timestamp_s)}: {passed} of {len(judged)} tests passed"
-        f"{f'; failed: {worse}' if worse else ''}"
-    )
-
-
-def credits_text(level: CreditsEvidence, period: Period) -> str:
-    """Return the burst credits in one line."""
-    capacity = level.capacity_credits
-
-    def share(amount: float) -> str:
-        return f"{amount / capacity:.0%}" if capacity else format_count(amount)
-
-    empty = f"; used up for {seconds_text(level.empty_s)}" if level.empty_s else ""
-    return (
-        f"{level.resource}: lowest {share(level.lowest_credits)}"
-        f" (between {share(level.lowest_lower_bound_credits)}"
-        f" and {share(level.lowest_upper_bound_credits)})"
-        f" at {period.text(level.lowest_timestamp_s)}, last {share(level.last_credits)}{empty}"
-    )
-
-
-def _allowance_text(allowance: Allowance) -> str:
-    """Return the arithmetic of the share of the time for which rates are stated."""
-    share = f"{100 * allowance.promised_time_share:.6g} %"
-    outcome = "exceeded" if allowance.is_exceeded else "not exceeded"
-    return (
-        f"The provider states the rates for {share} of the time: it allows"
-        f" {seconds_text(allowance.allowed_s)} of the period below them; found"
-        f" {seconds_text(allowance.noncompliant_s)}: {outcome}."
-    )
-
-
 def uptime_text(uptime: Uptime) -> Iterator[str]:
     """Yield the provider's agreement and its arithmetic."""
     yield f"{uptime.title}, {uptime.url} ({uptime.date}). {uptime.says}"
     if uptime.stalled_s is not None:
+        credit = "its service credits are not known here"
+        if uptime.credit_ratio is not None:
+            credit = f"service credit {uptime.credit_ratio:.0%}"
         yield (
             f"With the time in which it hung as downtime: {seconds_text(uptime.stalled_s)}, uptime"
             f" {share_text(uptime.uptime_ratio)} (objective {share_text(uptime.objective_ratio)});"
-            f" {_credit(uptime)}."
+            f" {'no service credit' if uptime.credit_ratio == 0 else credit}."
         )
-
-
-def _credit(uptime: Uptime) -> str:
-    if uptime.credit_ratio is None:
-        return "its service credits are not known here"
-    if not uptime.credit_ratio:
-        return "no service credit"
-    return f"service credit {uptime.credit_ratio:.0%}"
-
-
-def agreement_texts(disk: DiskReport) -> Iterator[str]:
-    """Yield what the provider allows itself and agrees to, and what of that is not published."""
-    if disk.allowance is not None:
-        yield _allowance_text(disk.allowance)
-    if disk.uptime is not None:
-        yield from uptime_text(disk.uptime)
-    if disk.allowance is None:
-        yield ("The catalogue has no share of the time for which the provider states these rates.")
-    if disk.uptime is None:
-        yield "No service level agreement of this provider about disks is known."
-
-
-def largest(spans: Iterable[_Span], seconds: Callable[[_Span], float], most: int) -> list[_Span]:
-    """Return those with the most seconds, in the order of time."""
-    by_length = sorted(spans, key=lambda each: (-seconds(each), each.start_timestamp_s))
-    return sorted(by_length[:most], key=lambda each: each.start_timestamp_s)
-
-
-def described(report: Report, most: int) -> list[tuple[int, DiskReport]]:
-    """Return the disks that are described one by one, with their numbers.
-
-    Of more than `most`, these are only those that do not comply.
-    """
-    numbered = list(enumerate(report.disks, 1))
-    if len(numbered) <= most:
-        return numbered
-    return [(number, disk) for number, disk in numbered if disk.is_compliant is False]

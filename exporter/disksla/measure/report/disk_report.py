@@ -27,26 +27,34 @@ from disksla.measure.report.document import (
     DiskReport,
     Incident,
     Part,
-    PeriodTotals,
     Report,
     Slice,
+    Verification,
 )
 from disksla.measure.report.evidence import (
     EVIDENCE,
     OF_DAEMON,
     VERIFICATION,
     ProbeStep,
+    allowance,
     consumers_of,
     credits_of,
     probe_steps,
     probes_around,
     sampling_gaps,
     terms_refreshed,
+    uptime,
     verifications,
 )
-from disksla.measure.report.published_sla import allowance, uptime
-from disksla.measure.report.span import gaps, incident_spans, throttled_spans, worst_steps
-from disksla.measure.report.step_totals import given_of, total_of, totals_of
+from disksla.measure.report.step_totals import (
+    gaps,
+    given_of,
+    spans,
+    throttled_spans,
+    total_of,
+    totals_of,
+    worst_steps,
+)
 from disksla.promise.catalogue import Catalog
 
 FORMAT = 1
@@ -82,18 +90,24 @@ def disk_report(history: DiskSeries, basis: ReportCriteria) -> DiskReport:
         if step.facts.serial == history.name.serial
     ]
     totals = totals_of(steps, period.seconds)
-    parts = _parts(steps, basis.catalog, history.daemon)
+    ratio = totals.compliance_ratio
+    parts = tuple(
+        _part(facts, list(group), basis.catalog, history.daemon)
+        for facts, group in groupby(steps, key=lambda step: step.facts)
+    )
     last = parts[-1] if parts else None
     share = None if last is None else last.promised_time_share
     objective = basis.objective_share or share or 1.0
     provider = "" if last is None else last.facts.provider
-    incidents = _incidents(steps, parts, history)
+    probes, verified = probe_steps(history.evidence), verifications(history.verification)
+    bad = spans(steps, lambda step: step.noncompliant_s > 0)
+    incidents = tuple(_incident(span, parts, probes, verified) for span in bad)
     return DiskReport(
         labels=dict(history.name.labels),
         serial=history.name.serial,
         mount_points=history.mount_points,
         objective_share=objective,
-        is_compliant=_is_compliant(totals, objective),
+        is_compliant=None if ratio is None else ratio >= objective,
         totals=totals,
         parts=parts,
         incidents=incidents,
@@ -101,7 +115,7 @@ def disk_report(history: DiskSeries, basis: ReportCriteria) -> DiskReport:
         gaps=gaps(steps, period.start_timestamp_s, period.end_timestamp_s),
         sampling_gaps=sampling_gaps(history.daemon),
         credits=credits_of(history.evidence),
-        verifications=verifications(history.verification),
+        verifications=verified,
         allowance=allowance(share, totals.noncompliant_s, period.seconds),
         uptime=uptime(provider, totals.verdict_seconds["stalled"], period.seconds),
         slices=_slices(steps, incidents, period),
@@ -113,7 +127,13 @@ def report_of(
     disks: Iterable[DiskReport], period: Period, selection: Sequence[str], version: str
 ) -> Report:
     """Return the report of all disks: those that do not comply first, the worst of them first."""
-    in_order = tuple(sorted(disks, key=_order))
+
+    def place(disk: DiskReport) -> tuple[object, ...]:
+        ratio = disk.totals.compliance_ratio
+        outcome = (False, True, None).index(disk.is_compliant)
+        return outcome, 1.0 if ratio is None else ratio, sorted(disk.labels.items()), disk.serial
+
+    in_order = tuple(sorted(disks, key=place))
     tested = [disk.is_compliant for disk in in_order if disk.is_compliant is not None]
     return Report(
         disksla_report=FORMAT,
@@ -126,24 +146,6 @@ def report_of(
         totals=total_of([disk.totals for disk in in_order]),
         disks=in_order,
     )
-
-
-def _order(disk: DiskReport) -> tuple[object, ...]:
-    """Return the place of a disk: not compliant, compliant, not tested; then by its name."""
-    ratio = disk.totals.compliance_ratio
-    place = (False, True, None).index(disk.is_compliant)
-    return place, 1.0 if ratio is None else ratio, sorted(disk.labels.items()), disk.serial
-
-
-def _is_compliant(totals: PeriodTotals, objective_share: float) -> bool | None:
-    ratio = totals.compliance_ratio
-    return None if ratio is None else ratio >= objective_share
-
-
-def _parts(steps: Sequence[Step], catalog: Catalog, daemon: Sequence[Series]) -> tuple[Part, ...]:
-    """Return the times in which the facts were the same."""
-    groups = groupby(steps, key=lambda step: step.facts)
-    return tuple(_part(facts, list(group), catalog, daemon) for facts, group in groups)
 
 
 def _part(facts: Facts, steps: Sequence[Step], catalog: Catalog, daemon: Sequence[Series]) -> Part:
@@ -169,19 +171,11 @@ def _part(facts: Facts, steps: Sequence[Step], catalog: Catalog, daemon: Sequenc
     )
 
 
-def _incidents(
-    steps: Sequence[Step], parts: Sequence[Part], history: DiskSeries
-) -> tuple[Incident, ...]:
-    probes = probe_steps(history.evidence)
-    verified = [each.timestamp_s for each in verifications(history.verification)]
-    return tuple(_incident(span, parts, probes, verified) for span in incident_spans(steps))
-
-
 def _incident(
     span: Sequence[Step],
     parts: Sequence[Part],
     probes: Mapping[str, Sequence[ProbeStep]],
-    verified: Iterable[float],
+    verified: Iterable[Verification],
 ) -> Incident:
     start_s, end_s = span[0].start_s, span[-1].end_s
     totals = totals_of(span, end_s - start_s)
@@ -198,7 +192,9 @@ def _incident(
         promised_latency_s=facts.promised_latency_s,
         part=next(number for number, part in enumerate(parts, 1) if part.end_timestamp_s >= end_s),
         probes=probes_around(probes, start_s, end_s),
-        verification_timestamp_s=max((each for each in verified if each <= start_s), default=None),
+        verification_timestamp_s=max(
+            (each.timestamp_s for each in verified if each.timestamp_s <= start_s), default=None
+        ),
     )
 
 

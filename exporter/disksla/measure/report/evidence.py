@@ -1,6 +1,8 @@
 """Evidence beside the verdicts: who used a disk, burst credits, probes, verifications, gaps.
 
-It is read at equal steps, of five minutes or more, not sample by sample.
+It is read at equal steps, of five minutes or more, not sample by sample. Service level agreements
+that providers publish are about disks that do not answer, not about slow ones. A share of the time
+for which rates are stated is in the catalogue (`promised_time_share`).
 """
 
 from collections import defaultdict
@@ -8,12 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+import msgspec
+
+from disksla.base.package_files import file_beside
 from disksla.measure.prometheus import Series
 from disksla.measure.report.document import (
+    Allowance,
     ConsumerEvidence,
     CreditsEvidence,
     ProbeEvidence,
     ProbeWindow,
+    Uptime,
     Verification,
     VerificationTest,
 )
@@ -34,9 +41,8 @@ EVIDENCE = (
 )
 """Metrics of a disk that are read every five minutes."""
 _VERIFIED = "disksla_verification_timestamp_seconds"
-_RATIO, _REQUIRED = "disksla_verification_ratio", "disksla_verification_required_ratio"
-_PASSED = "disksla_verification_passed"
-VERIFICATION = (_VERIFIED, _RATIO, _REQUIRED, _PASSED)
+_OF_TEST = tuple(f"disksla_verification_{what}" for what in ("ratio", "required_ratio", "passed"))
+VERIFICATION = (_VERIFIED, *_OF_TEST)
 """Metrics of a disk that are read every hour."""
 _REFRESHED = "disksla_terms_last_refresh_timestamp_seconds"
 OF_DAEMON = ("disksla_gaps_total", _REFRESHED)
@@ -97,11 +103,10 @@ def consumers_of(series: Sequence[Series]) -> tuple[ConsumerEvidence, ...]:
         ConsumerEvidence(consumer, requests.get(consumer), bytes_.get(consumer))
         for consumer in {*requests, *bytes_}
     ]
-
-    def greatest_first(each: ConsumerEvidence) -> tuple[float, str]:
-        return -max(each.requests_ratio or 0.0, each.bytes_ratio or 0.0), each.consumer
-
-    return tuple(sorted(found, key=greatest_first)[:_MOST_CONSUMERS])
+    found.sort(
+        key=lambda each: (-max(each.requests_ratio or 0, each.bytes_ratio or 0), each.consumer)
+    )
+    return tuple(found[:_MOST_CONSUMERS])
 
 
 def _shares(series: Iterable[Series], name: str) -> dict[str, float]:
@@ -138,8 +143,9 @@ def probe_steps(series: Sequence[Series]) -> dict[str, list[ProbeStep]]:
         steps = []
         for before, after in pairwise(sorted(count.keys() & total.keys())):
             is_reset = count[after] < count[before]
-            requests = count[after] - (0.0 if is_reset else count[before])
-            seconds = total[after] - (0.0 if is_reset else total[before])
+            requests, seconds = (
+                each[after] - (0.0 if is_reset else each[before]) for each in (count, total)
+            )
             steps.append(ProbeStep(after, requests, seconds))
         if steps:
             found[kind] = steps
@@ -150,13 +156,9 @@ def probes_around(
     steps: Mapping[str, Sequence[ProbeStep]], start_s: float, end_s: float
 ) -> tuple[ProbeEvidence, ...]:
     """Return what probes measured around an incident; nothing where none ran."""
+    ends_s = (start_s - PROBES_AROUND_S, start_s, end_s, end_s + PROBES_AROUND_S)
     found = (
-        ProbeEvidence(
-            kind,
-            _window(of_kind, start_s - PROBES_AROUND_S, start_s),
-            _window(of_kind, start_s, end_s),
-            _window(of_kind, end_s, end_s + PROBES_AROUND_S),
-        )
+        ProbeEvidence(kind, *(_window(of_kind, *times_s) for times_s in pairwise(ends_s)))
         for kind, of_kind in steps.items()
     )
     return tuple(each for each in found if each.before or each.during or each.after)
@@ -185,9 +187,7 @@ def verifications(series: Sequence[Series]) -> tuple[Verification, ...]:
 
 
 def _test(by_key: Mapping[tuple[str, str], Curve], test: str, at_s: float) -> VerificationTest:
-    ratio, required, passed = (
-        by_key.get((name, test), {}).get(at_s) for name in (_RATIO, _REQUIRED, _PASSED)
-    )
+    ratio, required, passed = (by_key.get((name, test), {}).get(at_s) for name in _OF_TEST)
     return VerificationTest(test, ratio, required, None if passed is None else bool(passed))
 
 
@@ -206,3 +206,51 @@ def terms_refreshed(series: Iterable[Series], source: str, end_s: float) -> floa
     times = curves(series, "source").get((_REFRESHED, source), {})
     known = [at_s for at_s in times if at_s <= end_s]
     return times[max(known)] if known else None
+
+
+class _ServiceCredit(msgspec.Struct, frozen=True):
+    below: float
+    """Uptime, as a share of the time."""
+    ratio: float
+    """Share of the price."""
+
+
+class _Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sla: Uptime
+    """The date is that of a revision, or of reading a page without one."""
+    credits: tuple[_ServiceCredit, ...] | None = None
+
+
+_PUBLISHED = msgspec.json.decode(
+    file_beside(__file__, "published_sla.json"), type=dict[str, _Published]
+)
+
+
+def uptime(provider: str, stalled_s: float, period_s: float) -> Uptime | None:
+    """Return what the agreement of a provider says for stalled time; None if none is known.
+
+    Time that was not assessed counts as uptime.
+    """
+    published = _PUBLISHED.get(provider)
+    if published is None or published.sla.objective_ratio is None:
+        return published.sla if published else None
+    ratio = 1 - stalled_s / period_s
+    credit = None
+    if published.credits is not None:
+        credit = max((each.ratio for each in published.credits if ratio < each.below), default=0.0)
+    return msgspec.structs.replace(
+        published.sla, stalled_s=stalled_s, uptime_ratio=ratio, credit_ratio=credit
+    )
+
+
+def allowance(
+    time_share: float | None, noncompliant_s: float, period_s: float
+) -> Allowance | None:
+    """Return how much time the provider may be below its rates; None if it states no share.
+
+    The allowed time is a share of the whole period, so that gaps are in favour of the provider.
+    """
+    if time_share is None:
+        return None
+    allowed_s = round((1 - time_share) * period_s, 3)
+    return Allowance(time_share, allowed_s, noncompliant_s, noncompliant_s > allowed_s)

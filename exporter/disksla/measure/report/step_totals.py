@@ -1,4 +1,4 @@
-"""Totals of steps: seconds by verdict and limit, compliance, and means of what was given.
+"""Totals of steps, and their spans: incidents, throttled times and gaps.
 
 The time in which the promise was tested is that of the verdicts met, below and stalled, and that
 throttled at a limit of the disk. Time at a limit of the machine is no evidence about the disk, and
@@ -6,21 +6,39 @@ at an unknown limit it is not known whether the promise was kept.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import median
 
 from disksla.measure.prometheus import CounterName, Key, Step
-from disksla.measure.report.document import GivenService, PeriodTotals
+from disksla.measure.report.document import (
+    Gap,
+    GivenService,
+    HistoryGapReason,
+    PeriodTotals,
+    ThrottledSpan,
+)
 from disksla.verdict.throttling import VERDICTS
 
 _OF_THE_DISK = ("iops", "bandwidth")
 _DIGITS = 6
 """Decimals of seconds: sums of binary fractions have an error after that."""
 
+BREAK_S = 600.0
+"""Spans with a shorter break between them are one."""
+_LEAST_GAP_S = 5.0
+"""A verdict may be decided two seconds late; so much may be missing of a step without a gap."""
+_LONG = 2.5
+"""A step of so many usual ones is one in which samples are missing."""
+_HALF = 0.5
+
 
 def totals_of(steps: Iterable[Step], period_s: float) -> PeriodTotals:
     """Return the totals of the steps of a disk in a time of `period_s`."""
     sums = _sums(steps)
-    throttled = _divided(sums, CounterName.THROTTLED_SECONDS)
+    throttled, slow = (
+        dict(sorted((label, each_s) for (name, label), each_s in sums.items() if name == counter))
+        for counter in (CounterName.THROTTLED_SECONDS, CounterName.SLOW_SECONDS)
+    )
     verdict_seconds: dict[str, float] = {
         verdict: sums.get((CounterName.VERDICT_SECONDS, verdict), 0.0) for verdict in VERDICTS
     }
@@ -37,16 +55,10 @@ def totals_of(steps: Iterable[Step], period_s: float) -> PeriodTotals:
         compliance_ratio=_compliance_ratio(proven_s, noncompliant_s),
         verdict_seconds=verdict_seconds,
         throttled_seconds=throttled,
-        slow_seconds=_divided(sums, CounterName.SLOW_SECONDS),
+        slow_seconds=slow,
         throttled_iowait_s=sums.get((CounterName.IOWAIT_SECONDS, "")),
         throttle_wait_s=sums.get((CounterName.WAIT_SECONDS, "")),
     )
-
-
-def _divided(sums: Mapping[Key, float], counter: str) -> dict[str, float]:
-    """Return the seconds of a counter by the label that divides it."""
-    found = {label: each_s for (name, label), each_s in sums.items() if name == counter}
-    return dict(sorted(found.items()))
 
 
 def _together(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
@@ -125,3 +137,67 @@ def _sums(steps: Iterable[Step]) -> dict[Key, float]:
 
 def _rounded(values: Iterable[float]) -> float:
     return round(math.fsum(values), _DIGITS)
+
+
+def spans(steps: Sequence[Step], is_in: Callable[[Step], bool]) -> list[list[Step]]:
+    """Return the steps of each span, with those of short breaks inside it."""
+    found: list[list[Step]] = []
+    since: list[Step] = []
+    for step in steps:
+        since.append(step)
+        if not is_in(step):
+            continue
+        if found and step.start_s - found[-1][-1].end_s < BREAK_S:
+            found[-1] += since
+        else:
+            found.append([step])
+        since = []
+    return found
+
+
+def worst_steps(incident: Sequence[Step]) -> list[Step]:
+    """Return the steps that are below or stalled for half of their time; without one, for any."""
+    bad = [step for step in incident if step.noncompliant_s > 0]
+    return [step for step in bad if step.noncompliant_s >= _HALF * step.seconds] or bad
+
+
+def throttled_spans(steps: Sequence[Step]) -> tuple[ThrottledSpan, ...]:
+    """Return the times in which a disk was throttled."""
+    found = []
+    for span in spans(steps, lambda step: step.is_throttled):
+        start_s, end_s = span[0].start_s, span[-1].end_s
+        totals = totals_of(span, end_s - start_s)
+        throttled = totals.throttled_seconds, totals.throttled_iowait_s
+        found.append(ThrottledSpan(start_s, end_s, *throttled))
+    return tuple(found)
+
+
+def gaps(steps: Sequence[Step], start_s: float, end_s: float) -> tuple[Gap, ...]:
+    """Return the times between two moments that were not assessed."""
+    joined: list[Gap] = []
+    for gap in _gaps_of(steps, start_s, end_s):
+        last = joined[-1] if joined else None
+        is_next = last is not None and gap.start_timestamp_s <= last.end_timestamp_s
+        if last is not None and is_next and last.reason == gap.reason:
+            both_s = round(last.unassessed_s + gap.unassessed_s, 6)
+            joined[-1] = Gap(last.start_timestamp_s, gap.end_timestamp_s, both_s, gap.reason)
+        else:
+            joined.append(gap)
+    return tuple(joined)
+
+
+def _gaps_of(steps: Sequence[Step], start_s: float, end_s: float) -> Iterator[Gap]:
+    """Yield the gaps between steps and in each of them."""
+    usual_s = median(step.seconds for step in steps) if steps else 0.0
+    last_s = start_s
+    for step in steps:
+        if step.start_s - last_s > _LEAST_GAP_S:
+            yield Gap(last_s, step.start_s, step.start_s - last_s, "no samples")
+        last_s, unassessed_s = step.end_s, round(step.seconds - step.assessed_s, 6)
+        if unassessed_s > _LEAST_GAP_S:
+            reason: HistoryGapReason = "daemon restarted" if step.is_reset else "not sampled"
+            if step.seconds > _LONG * usual_s and not step.is_reset:
+                reason = "no samples"
+            yield Gap(step.start_s, last_s, unassessed_s, reason)
+    if end_s - last_s > _LONG * usual_s:
+        yield Gap(last_s, end_s, end_s - last_s, "no samples")

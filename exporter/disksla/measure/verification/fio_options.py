@@ -9,8 +9,7 @@ from typing import Any, get_args
 
 from disksla.base.errors import DiskslaError
 from disksla.measure.fio import Pattern
-from disksla.measure.verification.measurement import Measurement
-from disksla.measure.verification.places import is_device, places_of
+from disksla.measure.verification.measurement import Measurement, is_device, places_of
 
 Options = dict[str, str]
 
@@ -54,41 +53,12 @@ def pattern_of(options: Options) -> Pattern:
     """Return the order and direction of requests. Raise DiskslaError if they are not known."""
     if not options:
         raise DiskslaError("its requests are unknown: it has no 'job options'")
-    text = first(options.get("rw", options.get("readwrite", "read"))).replace("readwrite", "rw")
+    text = _first(options.get("rw", options.get("readwrite", "read"))).replace("readwrite", "rw")
     for pattern in _PATTERNS:
         if pattern == text:
             return pattern
     unknown = f"its requests are unknown: found rw='{text[:40]}'"
     raise DiskslaError("trims are not judged" if "trim" in text else unknown)
-
-
-def engine_of(options: Options) -> str:
-    """Return the engine. Raise DiskslaError if it is not one of a disk of this machine."""
-    engine = first(options.get("ioengine", _DEFAULT_ENGINE))
-    if engine not in _ENGINES:
-        raise DiskslaError(
-            f"ioengine={engine[:40]} is not known to use a disk of this machine; expected one that"
-            " does, such as libaio or io_uring"
-        )
-    return engine
-
-
-def queue_depth(options: Options) -> int:
-    """Return the requests that a job has sent and not completed, as fio counts them."""
-    return 1 if engine_of(options) in _SYNCHRONOUS else count(options, "iodepth", 1)
-
-
-def waits_in(options: Options) -> str:
-    """Return the option by which the disk may have fewer requests in flight than fio; or "".
-
-    fio waits for a sync, or for several requests before it sends the next. The C library handles
-    requests of posixaio to the same file one after another.
-    """
-    if (engine := engine_of(options)) in _SYNCHRONOUS:
-        return ""
-    found = [f"{name}={options[name]}" for name in _WAITS if options.get(name, "0") not in OFF]
-    waits = [f"ioengine={engine}"] if engine == "posixaio" else found
-    return next((each for each in waits if each not in _DEFAULTS), "")
 
 
 def seconds_of(text: str) -> float:
@@ -97,34 +67,50 @@ def seconds_of(text: str) -> float:
     return 0.0 if found is None else int(found[1]) * _TIMES_S[found[2] or "s"]
 
 
-def is_direct(options: Options) -> bool | None:
-    """Return whether requests bypass the cache; None if nothing says it.
-
-    Some engines always bypass it, and some never.
-    """
-    if (engine := engine_of(options)) in _PASS_THROUGH | _BUFFERED:
-        return engine in _PASS_THROUGH
-    if "buffered" in options:
-        return options["buffered"] in OFF
-    return options["direct"] not in OFF if "direct" in options else None
-
-
 def load_of(
     options: Options, name: str, tool: str, pattern: Pattern, request_bytes: int, clones: int = 1
 ) -> Measurement:
-    """Return the load that a job and its clones ask for, without what came of it."""
+    """Return the load that a job and its clones ask for, without what came of it.
+
+    Raise DiskslaError if its engine is not one of a disk of this machine.
+    """
+    engine = _first(options.get("ioengine", _DEFAULT_ENGINE))
+    if engine not in _ENGINES:
+        raise DiskslaError(
+            f"ioengine={engine[:40]} is not known to use a disk of this machine; expected one that"
+            " does, such as libaio or io_uring"
+        )
+    is_synchronous = engine in _SYNCHRONOUS
+    depth = 1 if is_synchronous else count(options, "iodepth", 1)
+    # Some engines always bypass the cache, and some never.
+    is_direct = engine in _PASS_THROUGH if engine in _PASS_THROUGH | _BUFFERED else None
+    if is_direct is None and "buffered" in options:
+        is_direct = options["buffered"] in OFF
+    elif is_direct is None and "direct" in options:
+        is_direct = options["direct"] not in OFF
     rate = _rate_iops(options, pattern, request_bytes)
     return Measurement(
         name=name,
         tool=tool,
         pattern=pattern,
         request_bytes=request_bytes,
-        inflight=clones * queue_depth(options),
+        inflight=clones * depth,
         rate_iops=None if rate is None else rate * clones,
-        is_direct=is_direct(options),
-        waits=waits_in(options),
+        is_direct=is_direct,
+        waits="" if is_synchronous else _waits(options, engine),
         is_paced=any(options.get(pause, "0") not in OFF for pause in _PAUSES),
     )
+
+
+def _waits(options: Options, engine: str) -> str:
+    """Return the option by which the disk may have fewer requests in flight than fio; or "".
+
+    fio waits for a sync, or for several requests before it sends the next. The C library handles
+    requests of posixaio to the same file one after another.
+    """
+    found = [f"{name}={options[name]}" for name in _WAITS if options.get(name, "0") not in OFF]
+    waits = ["ioengine=posixaio"] if engine == "posixaio" else found
+    return next((each for each in waits if each not in _DEFAULTS), "")
 
 
 def _rate_iops(options: Options, pattern: Pattern, request_bytes: int) -> float | None:
@@ -134,7 +120,7 @@ def _rate_iops(options: Options, pattern: Pattern, request_bytes: int) -> float 
         read, _, write = options.get(name, "").partition(",")
         rates = {"read": (read,), "write": (write or read,)}.get(direction, (read, write or read))
         if all(text not in {"", "0"} for text in rates):
-            return sum(size(options, text) for text in rates) / unit
+            return sum(_size(options, text) for text in rates) / unit
     return None
 
 
@@ -151,13 +137,13 @@ def count(options: Options, name: str, default: int) -> int:
     return int(text) or default
 
 
-def size(options: Options, text: str) -> int:
+def _size(options: Options, text: str) -> int:
     """Parse a size or a number as fio does.
 
     With its default, `kb_base=1024`, 4k, 4kb and 4Ki are 4096 and 4KiB is 4000: for compatibility
     with old scripts. With `kb_base=1000` it is the other way round.
     """
-    found = _SIZE.fullmatch(first(text))
+    found = _SIZE.fullmatch(_first(text))
     if found is None or not int(found[1]):
         raise DiskslaError(f"found '{text[:40]}'; expected a size such as 4k")
     prefix, suffix = (found[2] or "").lower(), (found[3] or "").lower()
@@ -166,7 +152,7 @@ def size(options: Options, text: str) -> int:
     return int(found[1]) * factor
 
 
-def first(text: str) -> str:
+def _first(text: str) -> str:
     """Return the text before a comma or colon, as in bs=4k,4k and rw=randread:8."""
     return re.split("[,:]", text.strip())[0]
 

@@ -6,14 +6,14 @@ for what it means. Versions 2 and 3 differ: `read : io=1MB, ... runt= 42234msec`
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, starmap
 from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from disksla.base.errors import DiskslaError
-from disksla.measure.fio import total_result
+from disksla.measure.fio import NOTHING, DirectionResult, done_within, total_result
 from disksla.measure.verification.fio_options import (
     OFF,
     Options,
@@ -25,23 +25,17 @@ from disksla.measure.verification.fio_options import (
     places,
     with_device,
 )
-from disksla.measure.verification.fio_text_result import (
-    FACTORS,
-    Result,
-    directions,
-    disks_in,
-    last_states,
-    percentiles,
-    syncs_in,
-)
 from disksla.measure.verification.measurement import (
     Measurement,
+    Percentile,
+    UsedDisk,
     at_the_same_time,
     counted_inflight,
+    disks_used,
+    is_device,
     mean_request_bytes,
     not_judged,
 )
-from disksla.measure.verification.places import disks_used, is_device
 
 _JOB = re.compile(
     r"(?:^|\s)(?P<name>\S[^\n]{0,200}?): \(g=(?P<group>\d{1,6})\): rw=(?P<pattern>\w{1,20}), "
@@ -63,6 +57,45 @@ _SYNC_SHARE = 1000
 """Writes after each sync, from which on the time without a full queue does not matter."""
 _LONGEST = 400
 """Characters of a line of fio that a mail program may have broken."""
+_DIRECTION = re.compile(r"\s*(read|write) ?: .*?(?:runt= *|/)(\d{1,12})msec", re.ASCII)
+_TRANSFERRED = re.compile(r"(?:io=|\()(\d{1,12}(?:\.\d{1,6})?)([KMGTP]?)i?B?[,/]", re.ASCII)
+_LATENCY = re.compile(
+    r"\s*clat \((nsec|usec|msec)\):.* avg= {0,12}(\d{1,12}(?:\.\d{1,6})?),", re.ASCII
+)
+_PERCENTILE_UNIT = re.compile(r"\s*clat percentiles \((nsec|usec|msec)\):", re.ASCII)
+_PERCENTILE = re.compile(r"(\d{1,3}\.\d\d)th=\[ {0,12}(\d{1,15})\]", re.ASCII)
+_ISSUED = re.compile(
+    r"\s*issued (?:rwts?)? *: total=(?:r=(\d{1,15})/w=(\d{1,15})"
+    r"|(\d{1,15}),(\d{1,15}),(?:\d{1,15},(\d{1,15}))?)",
+    re.ASCII,
+)
+_DISK = re.compile(r"\s*([\w!.-]{1,80}): (ios=\d{1,15}/\d{1,15},.*)", re.ASCII)
+_COUNTS = re.compile(r"(?<!aggr)(ios|merge|ticks)=(\d{1,15})/(\d{1,15})", re.ASCII)
+_FACTORS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
+_SECONDS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
+_SHOWN = {"50.00": 0.5, "90.00": 0.9, "99.00": 0.99, "99.90": 0.999}
+
+
+class _Result(NamedTuple):
+    """What fio prints of a job, or of a group of jobs, when it has ended."""
+
+    name: str
+    group: str
+    jobs: str
+    error: str
+    pid: str | None
+    lines: list[str]
+
+    @property
+    def runtime_ms(self) -> int:
+        """The time in which it read or wrote, so far."""
+        found = (_DIRECTION.match(line) for line in self.lines)
+        return max((int(each[2]) for each in found if each is not None), default=0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its numbers of requests were printed."""
+        return any(_ISSUED.match(line) for line in self.lines)
 
 
 class _Run(NamedTuple):
@@ -70,7 +103,7 @@ class _Run(NamedTuple):
 
     before: list[str]
     jobs: list[re.Match[str]]
-    results: list[Result]
+    results: list[_Result]
 
 
 def is_fio_text(text: str) -> bool:
@@ -127,16 +160,7 @@ def _runs(lines: Sequence[str]) -> Iterator[_Run]:
         if job is not None:
             run.jobs.append(job)
         elif result is not None:
-            run.results.append(
-                Result(
-                    name=result["name"],
-                    group=result["group"],
-                    jobs=int(result["jobs"]),
-                    error=int(result["error"]),
-                    pid=result["pid"],
-                    lines=[],
-                )
-            )
+            run.results.append(_Result(**result.groupdict(), lines=[]))
         elif run.results:
             run.results[-1].lines.append(line)
         else:
@@ -147,9 +171,7 @@ def _runs(lines: Sequence[str]) -> Iterator[_Run]:
 
 def _sizes(job: re.Match[str]) -> tuple[int, ...]:
     """Return the smallest and largest size of reads, then of writes."""
-    sizes = tuple(
-        round(float(number) * FACTORS[prefix]) for number, prefix in _SIZE.findall(job["sizes"])
-    )
+    sizes = tuple(starmap(_bytes, _SIZE.findall(job["sizes"])))
     if len(sizes) < 4 or not int(job["depth"]):  # noqa: PLR2004 -- two ranges
         raise DiskslaError("its requests are unknown")
     return sizes[:4]
@@ -167,9 +189,9 @@ def _loads(run: _Run, everywhere: Options) -> Iterator[Measurement]:
         if {"filename", "directory"} & options.keys() or is_device(place)
     }
     # fio does not print which of its jobs used which disk.
-    disks = disks_in(lines)
+    disks = _disks_in(lines)
     targets = tuple(sorted(disks_used(named, disks)))
-    last = last_states(run.results)
+    last = _last_states(run.results)
     groups = dict.fromkeys(result.group for result in last)
     for group in groups:
         results = [result for result in last if result.group == group]
@@ -181,10 +203,10 @@ def _loads(run: _Run, everywhere: Options) -> Iterator[Measurement]:
         except DiskslaError as error:
             load = not_judged(name, tool, str(error))
         counted = counted_inflight(load, disks) if len(groups) == 1 else None
-        yield msgspec.structs.replace(load, tool=tool, targets=targets, counted_inflight=counted)
+        yield replace(load, tool=tool, targets=targets, counted_inflight=counted)
 
 
-def _check(jobs: Sequence[re.Match[str]], results: Sequence[Result], options: Options) -> None:
+def _check(jobs: Sequence[re.Match[str]], results: Sequence[_Result], options: Options) -> None:
     if any(_HOST.match(each["name"]) for each in jobs) or any(
         result.name == "All clients" for result in results
     ):
@@ -194,17 +216,16 @@ def _check(jobs: Sequence[re.Match[str]], results: Sequence[Result], options: Op
         )
     if not jobs:
         raise DiskslaError("its requests are unknown; expected its line with bs=")
-    error = next((result.error for result in results if result.error), 0)
-    if error:
+    if error := max(int(result.error) for result in results):
         raise DiskslaError(f"fio reports error {error}")
     if len(jobs) > 1 and any(options.get(name, "0") not in OFF for name in _LATE):
         raise DiskslaError("its jobs did not run at the same time (wait_for, startdelay)")
 
 
 def _load(
-    name: str, jobs: list[re.Match[str]], results: list[Result], options: Options
+    name: str, jobs: list[re.Match[str]], results: list[_Result], options: Options
 ) -> Measurement:
-    count = sum(result.jobs for result in results)
+    count = sum(int(result.jobs) for result in results)
     kinds = {job.group("pattern", "sizes", "engine", "depth") for job in jobs}
     if not count or (len(kinds) != 1 and len(jobs) != count):
         raise DiskslaError(
@@ -213,11 +234,11 @@ def _load(
         )
     sizes = {_sizes(job) for job in jobs}
     of_all = sizes.pop() if len(sizes) == 1 else _SEVERAL_SIZES
-    measured = [directions(result, of_all) for result in results]
+    measured = [_directions(result, of_all) for result in results]
     read = total_result([each[0] for each in measured])
     write = total_result([each[1] for each in measured])
     request_bytes = mean_request_bytes(read, write)
-    if _SYNC_SHARE * syncs_in(results) > write.requests:
+    if _SYNC_SHARE * _syncs_in(results) > write.requests:
         options = {"fsync": "1"} | options
     asked = []
     for job in jobs if len(jobs) == count else jobs[:1] * count:
@@ -225,10 +246,105 @@ def _load(
         asked.append(load_of(options | own, name, "fio", pattern_of(own), request_bytes))
     load = at_the_same_time(asked)
     is_mix = load.pattern in {"rw", "randrw"}
-    return msgspec.structs.replace(
+    return replace(
         load,
         request_bytes=request_bytes,
         read=read,
         write=write,
-        percentiles=percentiles(results[0]) if len(results) == 1 and not is_mix else (),
+        percentiles=_percentiles(results[0]) if len(results) == 1 and not is_mix else (),
     )
+
+
+def _last_states(results: Sequence[_Result]) -> list[_Result]:
+    """Return the last whole state of each result: --status-interval prints those before it too."""
+    kept: list[_Result] = []
+    for result in results:
+        key = (result.name, result.group, result.pid)
+        before = next((each for each in kept if key == (each.name, each.group, each.pid)), None)
+        if before is None or result.pid is None:
+            kept.append(result)
+        elif not result.is_whole:
+            continue
+        elif result.runtime_ms > before.runtime_ms or not before.is_whole:
+            kept[kept.index(before)] = result
+        else:
+            kept.append(result)
+    return kept
+
+
+def _disks_in(lines: Iterable[str]) -> list[UsedDisk]:
+    """Return the disks that fio lists."""
+    disks = []
+    for name, text in (match.groups() for match in map(_DISK.match, lines) if match):
+        counts = {kind: (int(read), int(write)) for kind, read, write in _COUNTS.findall(text)}
+        ios, merges, ticks = (counts.get(kind, (0, 0)) for kind in ("ios", "merge", "ticks"))
+        is_stack = 0 if "aggrios=" in text else None
+        disks.append(UsedDisk(name, *ios, *merges, *ticks, aggr_read_ios=is_stack))
+    return disks
+
+
+def _syncs_in(results: Iterable[_Result]) -> int:
+    """Return how often jobs waited for a sync, in a row of versions that print it."""
+    found = [match for each in results for match in map(_ISSUED.match, each.lines) if match]
+    return sum(int(match[5] or 0) for match in found)
+
+
+def _directions(
+    result: _Result, sizes: tuple[int, ...]
+) -> tuple[DirectionResult, DirectionResult]:
+    """Return what was read and written: the counts are exact, rates are rounded by fio."""
+    issued = next(filter(None, map(_ISSUED.match, result.lines)), None)
+    if issued is None:
+        raise DiskslaError("found no line that begins 'issued', which has the number of requests")
+    reads, writes = (int(issued[old] or issued[new] or 0) for old, new in ((1, 3), (2, 4)))
+    found = {"read": NOTHING, "write": NOTHING}
+    direction = None
+    for line in result.lines:
+        if (heading := _DIRECTION.match(line)) is not None:
+            direction = heading[1]
+            requests, least, most = (
+                (reads, *sizes[:2]) if direction == "read" else (writes, *sizes[2:])
+            )
+            transferred = requests * least if least == most else _transferred_bytes(line)
+            if not int(heading[2]):
+                raise DiskslaError("found a runtime of 0 ms; expected a result of fio")
+            found[direction] = done_within(requests, transferred, int(heading[2]) / 1000, None)
+        elif direction is not None and (latency := _LATENCY.match(line)) is not None:
+            mean_s = float(latency[2]) * _SECONDS[latency[1]]
+            found[direction] = replace(found[direction], mean_latency_s=mean_s or None)
+    if reads + writes and any(line.lstrip().startswith("mixed:") for line in result.lines):
+        raise DiskslaError(
+            "it does not tell reads from writes; run fio without unified_rw_reporting=1"
+        )
+    for number, name in ((reads, "read"), (writes, "write")):
+        if number and not found[name].requests:
+            raise DiskslaError(f"found {number} {name}s without the line that begins '{name}:'")
+    return found["read"], found["write"]
+
+
+def _transferred_bytes(line: str) -> int:
+    """Return the amount that fio prints, with three or four digits."""
+    amounts = _TRANSFERRED.findall(line)
+    if not amounts:
+        raise DiskslaError(f"found '{line.strip()[:60]}'; expected an amount of data")
+    return _bytes(*amounts[-1])
+
+
+def _bytes(number: str, prefix: str) -> int:
+    return round(float(number) * _FACTORS[prefix])
+
+
+def _percentiles(result: _Result) -> tuple[Percentile, ...]:
+    """Return the percentiles that fio printed."""
+    unit = 0.0
+    found: dict[float, float] = {}
+    for line in result.lines:
+        if (heading := _PERCENTILE_UNIT.match(line)) is not None:
+            unit = _SECONDS[heading[1]]
+        elif unit:
+            found |= {
+                _SHOWN[label]: int(value) * unit
+                for label, value in _PERCENTILE.findall(line)
+                if label in _SHOWN
+            }
+    return tuple(Percentile(share, found[share]) for share in sorted(found))

@@ -1,25 +1,33 @@
 """Import results of fio or DiskSpd that were made elsewhere, and judge them."""
 
 import html
+import math
 import quopri
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from disksla.base.errors import DiskslaError
-from disksla.base.units import format_count
+from disksla.base.units import format_count, format_size
 from disksla.measure.verification.import_diskspd import is_diskspd, parse_diskspd
 from disksla.measure.verification.import_fio import parse_fio_jobs
 from disksla.measure.verification.import_fio_text import is_fio_text, parse_fio_text
 from disksla.measure.verification.judge import judge_test, without_measurement
 from disksla.measure.verification.measurement import Measurement
-from disksla.measure.verification.outside_suite import outside_test, within_unit
 from disksla.measure.verification.preconditions import short_runtime
 from disksla.measure.verification.report import SuiteTestResult
-from disksla.measure.verification.suites import Suite, SuiteTest, suite_limits, within_limits
-from disksla.promise.catalogue import Limits, SharedLimits
+from disksla.measure.verification.suites import (
+    Suite,
+    SuiteTest,
+    caption,
+    requirement_of,
+    short_name,
+    suite_limits,
+    within_limits,
+)
+from disksla.promise.catalogue import Limits, SharedLimits, Work
 
 LARGEST_BYTES = 64 * 1024**2
 """Size limit of an imported file, far above any real result."""
@@ -109,59 +117,83 @@ def judge_imported(
     judged: dict[str, list[SuiteTestResult]] = {test.name: [] for test in suite.tests}
     others: list[SuiteTestResult] = []
     unjudged: list[str] = []
-    for measurement in measurements:
-        matching = _matching_test(suite, measurement)
-        outside = outside_test(suite_limits(suite.name, limits), measurement)
-        test = matching or (None if outside is None else outside.test)
-        problem = _defect(measurement, tolerance_ratio)
-        if problem is None and test is None:
-            has_requests = measurement.measured.requests > 0
-            problem = (
-                "the terms promise nothing for such a load"
-                if has_requests
-                else "no request completed"
-            )
-        if test is None or problem or test.skip_reason:
-            unjudged.append(f"{measurement.name}: {problem or (test and test.skip_reason)}")
+    names: Counter[str] = Counter()
+    for load in measurements:
+        matching, outside = _matching_test(suite, load), outside_test(suite, limits, load)
+        test = matching or outside
+        problem = _defect(load, test, tolerance_ratio)
+        if test is None or problem:
+            unjudged.append(f"{load.name}: {problem}")
             continue
-        least = 1 if outside is None else outside.least_inflight
-        result = _judge(test, measurement, tolerance_ratio, least)
-        if result.verdict == "fail" and result.unit != "seconds" and outside is not None:
-            reasons = [within_limits(outside.test, each, tolerance_ratio) for each in machine]
-            reasons.append(within_unit(limits, measurement, tolerance_ratio))
-            result = _untested(result, next(filter(None, reasons), ""))
-        (judged[test.name] if matching else others).append(
-            msgspec.structs.replace(result, in_suite=matching is not None)
-        )
+        result = judge_test(test, load, tolerance_ratio)
+        if result.unit != "seconds" and outside is not None:
+            reasons = _why_untested(
+                result, load, tolerance_ratio, test=outside, limits=limits, machine=machine
+            )
+            if reason := next(filter(None, reasons), ""):
+                result = replace(result, verdict="untested", reason=reason)
+        if matching is not None:
+            judged[test.name].append(result)
+            continue
+        names[test.name] += 1
+        number = f"-{names[test.name]}" if names[test.name] > 1 else ""
+        others.append(replace(result, test=f"{test.name}{number}", in_suite=False))
+    order = ("fail", "pass", "shown", "untested")
     results = [
-        _worst(judged[test.name])
-        if judged[test.name]
+        min(found, key=lambda each: (order.index(each.verdict), each.ratio or 0.0))
+        if (found := judged[test.name])
         else without_measurement(test, "untested", "not in the imported result")
         if test.requirement is not None
         else without_measurement(test, "skipped", test.skip_reason)
         for test in suite.tests
     ]
-    return (*results, *_numbered(others)), tuple(unjudged)
+    return (*results, *others), tuple(unjudged)
+
+
+def outside_test(suite: Suite, limits: Limits, load: Measurement) -> SuiteTest | None:
+    """Return a test of exactly this load: any mix, size and queue depth.
+
+    None where nothing is promised for it, or nothing was done.
+    """
+    requests, write_share = load.measured.requests, load.write_share
+    if not requests:
+        return None
+    request = Work(  # the mean of the load
+        1 - write_share, write_share, load.read.bytes / requests, load.write.bytes / requests
+    )
+    found = requirement_of(suite_limits(suite.name, limits), request, load.request_bytes)
+    if found is None:
+        return None
+    mix = f"-w{round(100 * write_share)}" if load.pattern in {"rw", "randrw"} else ""
+    words = caption(load.pattern, write_share, load.request_bytes, load.inflight)
+    at_rate = "" if load.rate_iops is None else f", at {format_count(load.rate_iops)} IOPS"
+    return SuiteTest(
+        name=f"{short_name(load.pattern, load.request_bytes)}{mix}-q{load.inflight}",
+        caption=f"{words}{at_rate} (job {load.name})",
+        pattern=load.pattern,
+        request_bytes=load.request_bytes,
+        write_share=write_share,
+        queue_depth=load.inflight,
+        requirement=found,
+    )
 
 
 def _matching_test(suite: Suite, measurement: Measurement) -> SuiteTest | None:
     """Return the test with the same load, or None. A test of latency needs its rate."""
     load = (measurement.pattern, measurement.request_bytes, measurement.inflight)
-    same = [t for t in suite.tests if (t.pattern, t.request_bytes, t.inflight) == load]
-    return next((test for test in same if _is_at_rate(test, measurement)), None)
+    rate_iops, has_latency = measurement.rate_iops, measurement.measured.mean_latency_s is not None
+    for test in suite.tests:
+        if (test.pattern, test.request_bytes, test.inflight) == load:
+            if test.rate_iops is None and rate_iops is None:
+                return test
+            least_iops = (test.rate_iops or math.inf) * _LEAST_RATE_SHARE
+            if has_latency and (rate_iops or 0.0) >= least_iops:
+                return test
+    return None
 
 
-def _is_at_rate(test: SuiteTest, measurement: Measurement) -> bool:
-    if test.rate_iops is None or measurement.rate_iops is None:
-        return test.rate_iops is None and measurement.rate_iops is None
-    return (
-        measurement.rate_iops >= test.rate_iops * _LEAST_RATE_SHARE
-        and measurement.measured.mean_latency_s is not None
-    )
-
-
-def _defect(measurement: Measurement, tolerance_ratio: float) -> str | None:
-    """Return why a measurement cannot be judged; None if it can."""
+def _defect(measurement: Measurement, test: SuiteTest | None, tolerance_ratio: float) -> str:
+    """Return why a measurement cannot be judged by its test; "" if it can."""
     if len(measurement.targets) > 1:
         return (
             f"found a load of several disks or directories ({', '.join(measurement.targets)});"
@@ -180,28 +212,44 @@ def _defect(measurement: Measurement, tolerance_ratio: float) -> str | None:
             " (direct=1 of fio, -Sh of DiskSpd)"
         )
     short = short_runtime(measurement.measured.runtime_s, tolerance_ratio)
-    return None if short is None else short.message
+    if short is not None:
+        return short.message
+    requests = measurement.measured.requests
+    nothing = "the terms promise nothing for such a load" if requests else "no request completed"
+    return nothing if test is None else test.skip_reason
 
 
-def _judge(
-    test: SuiteTest, measurement: Measurement, tolerance_ratio: float, least_inflight: int
-) -> SuiteTestResult:
-    """Judge a measurement; a rate below the requirement must be one that the disk is at fault for.
+def _why_untested(
+    result: SuiteTestResult,
+    load: Measurement,
+    tolerance_ratio: float,
+    *,
+    test: SuiteTest,
+    limits: Limits,
+    machine: Sequence[SharedLimits],
+) -> Iterator[str]:
+    """Yield why a rate says nothing of the disk, with "" where there is no reason.
 
     A load that asked for less than is promised, or kept fewer requests in flight than the promise
     needs, can pass, and cannot fail. A rate far above what the type can have is not a pass.
     """
-    result = judge_test(test, measurement, tolerance_ratio)
-    if result.unit == "seconds" or result.promised is None or result.measured is None:
-        return result
-    if result.verdict == "fail":
-        return _untested(result, _why_untested(measurement, tolerance_ratio, least_inflight))
-    times = result.measured / max(result.promised, result.burst or 0.0)
-    is_another = times > _MOST_TIMES
-    return _untested(result, f"{times:.3g} times the limit: {_ANOTHER_DISK}" if is_another else "")
+    if result.verdict != "fail":
+        times = (result.measured or 0.0) / max(result.promised or 0.0, result.burst or 0.0)
+        yield f"{times:.3g} times the limit: {_ANOTHER_DISK}" if times > _MOST_TIMES else ""
+        return
+    least_inflight = test.requirement.least_inflight if test.requirement else 1
+    yield _asked_for_less(load, tolerance_ratio, least_inflight)
+    for shared in machine:
+        yield within_limits(test, shared, tolerance_ratio)
+    # A load that one allocation unit may serve proves nothing.
+    unit, read, write = limits.one_unit, load.read, load.write
+    work = Work(read.iops, write.iops, read.bytes_per_second, write.bytes_per_second)
+    if unit is not None and (work.load(unit.promise_charges, 1.0) or 0.0) >= 1 - tolerance_ratio:
+        each = f"each allocation unit of {format_size(unit.size_bytes)} has its own limit"
+        yield f"{each}, and it may not have used all units"
 
 
-def _why_untested(measurement: Measurement, tolerance_ratio: float, least_inflight: int) -> str:
+def _asked_for_less(measurement: Measurement, tolerance_ratio: float, least_inflight: int) -> str:
     """Return why a load asks for less than a promise; "" if it does not."""
     rate_iops, mean = measurement.rate_iops, measurement.mean_inflight
     is_counted = measurement.counted_inflight is not None
@@ -220,25 +268,3 @@ def _why_untested(measurement: Measurement, tolerance_ratio: float, least_inflig
         where = "at the disk on average" if is_counted else "on average"
         return f"only {format_count(mean)} in flight {where}; the promise needs {least_inflight}"
     return ""
-
-
-def _untested(result: SuiteTestResult, reason: str) -> SuiteTestResult:
-    """Return a result that is untested if there is a reason."""
-    return msgspec.structs.replace(result, verdict="untested", reason=reason) if reason else result
-
-
-def _worst(results: list[SuiteTestResult]) -> SuiteTestResult:
-    """Return the result that counts: a failure before a pass, and this before what is untested."""
-    order = ("fail", "pass", "shown", "untested")
-    return min(results, key=lambda result: (order.index(result.verdict), result.ratio or 0.0))
-
-
-def _numbered(results: list[SuiteTestResult]) -> list[SuiteTestResult]:
-    """Return the results with a number in the names that several have."""
-    counts: Counter[str] = Counter()
-    numbered = []
-    for result in results:
-        number = counts[result.test] = counts[result.test] + 1
-        name = result.test if number == 1 else f"{result.test}-{number}"
-        numbered.append(msgspec.structs.replace(result, test=name))
-    return numbered

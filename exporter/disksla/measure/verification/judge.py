@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from disksla import VERSION
 from disksla.base.units import format_count
@@ -19,7 +19,7 @@ from disksla.measure.verification.report import (
     report_verdict,
     summarize,
 )
-from disksla.measure.verification.suites import Requirement, Suite, SuiteTest
+from disksla.measure.verification.suites import Suite, SuiteTest
 from disksla.promise.catalogue import Assignment, Limits
 from disksla.verdict.throttling import Verdict
 
@@ -42,33 +42,41 @@ def judge_test(
     requirement = test.requirement
     if requirement is None:
         return without_measurement(test, "skipped", test.skip_reason)
+    done, promised = measurement.measured, requirement.promised
     is_latency = requirement.unit == "seconds"
-    field = "mean_latency_s" if is_latency else requirement.unit
-    measured: float | None = getattr(measurement.measured, field)
-    ratio = (measured or 0.0) / requirement.promised
+    measured: float | None = getattr(done, "mean_latency_s" if is_latency else requirement.unit)
+    ratio = (measured or 0.0) / promised
     if is_latency and measured is not None:
-        ratio = requirement.promised / max(measured, 1e-9)
-    required_ratio = requirement.required / requirement.promised
+        ratio = promised / max(measured, 1e-9)
+    required_ratio = requirement.required / promised
     passed = ratio >= required_ratio * (1 - tolerance_ratio)
     verdict: SuiteTestVerdict = "pass" if passed else "fail"
+    reasons = []
     if not requirement.is_binding:
         verdict = "shown"
-    return msgspec.structs.replace(
-        without_measurement(
-            test, verdict, _reason(test, requirement, measurement, tolerance_ratio, verdict)
-        ),
+        reasons.append("the latency is indicative; it is shown, not judged")
+    if not done.requests:
+        reasons.append("no request completed")
+    elif is_latency and done.iops < (test.rate_iops or 0.0) * (1 - tolerance_ratio):
+        rates = f"{format_count(done.iops)} of {format_count(test.rate_iops or 0.0)}"
+        reasons.append(f"the disk completed only {rates} IOPS, so requests queued")
+    level: MeasuredLevel | None = None
+    if requirement.burst is not None and measured is not None:
+        level = "burst_then_base" if is_throttled_at_base else "burst"
+        if measured <= promised * (1 + tolerance_ratio):
+            level = "base"
+    return replace(
+        without_measurement(test, verdict, "; ".join(reasons)),
         burst=requirement.burst,
         measured=measured,
         ratio=ratio,
         required_ratio=required_ratio,
-        level=_level(
-            requirement, measured, tolerance_ratio, is_throttled_at_base=is_throttled_at_base
-        ),
-        iops=measurement.measured.iops,
-        bytes_per_second=measurement.measured.bytes_per_second,
-        mean_latency_s=measurement.measured.mean_latency_s,
+        level=level,
+        iops=done.iops,
+        bytes_per_second=done.bytes_per_second,
+        mean_latency_s=done.mean_latency_s,
         percentiles=measurement.percentiles,
-        runtime_s=measurement.measured.runtime_s,
+        runtime_s=done.runtime_s,
         other_share=other_share,
         window_seconds=window_seconds or {},
     )
@@ -136,42 +144,6 @@ def without_measurement(
     )
 
 
-def _reason(
-    test: SuiteTest,
-    requirement: Requirement,
-    measurement: Measurement,
-    tolerance_ratio: float,
-    verdict: SuiteTestVerdict,
-) -> str:
-    reasons = []
-    if verdict == "shown":
-        reasons.append("the latency is indicative; it is shown, not judged")
-    if not measurement.measured.requests:
-        reasons.append("no request completed")
-    elif requirement.unit == "seconds" and test.rate_iops is not None:
-        iops = measurement.measured.iops
-        if iops < test.rate_iops * (1 - tolerance_ratio):
-            reasons.append(
-                f"the disk completed only {format_count(iops)} of {format_count(test.rate_iops)}"
-                " IOPS, so requests queued"
-            )
-    return "; ".join(reasons)
-
-
-def _level(
-    requirement: Requirement,
-    measured: float | None,
-    tolerance_ratio: float,
-    *,
-    is_throttled_at_base: bool,
-) -> MeasuredLevel | None:
-    if requirement.burst is None or measured is None:
-        return None
-    if measured <= requirement.promised * (1 + tolerance_ratio):
-        return "base"
-    return "burst_then_base" if is_throttled_at_base else "burst"
-
-
 IDLE_CHECK_S = 2.0
 """For how long the disk is checked for other load before the first test."""
 OVERHEAD_S = 1.0
@@ -203,7 +175,7 @@ class SuitePlan(NamedTuple):
 
     def job(self, test: SuiteTest) -> FioJob:
         """Return the fio job of a test."""
-        return msgspec.structs.replace(
+        return replace(
             test,
             target=self.target,
             runtime_s=self.runtime_s,

@@ -11,8 +11,8 @@ import msgspec
 
 from disksla.base.units import format_duration
 from disksla.kernel.disks import Disk
-from disksla.kernel.procfs import CounterValues, difference, to_counters
-from disksla.measure.fio import VERIFY_MAX_OTHER_LOAD, FioResult, work_of
+from disksla.kernel.procfs import SECTOR_BYTES, CounterValues, difference, to_counters
+from disksla.measure.fio import FioResult
 from disksla.measure.verification.suites import Suite
 from disksla.promise.catalogue import Charge, Work
 from disksla.verdict.credits import WINDOW_S
@@ -24,6 +24,9 @@ Precondition = Literal[
 CUT_WINDOWS = 3
 """How many windows of the limiter a test may gain or lose: a full one at its start, and a partial
 one at each end."""
+_MAX_OTHER_LOAD = 0.01
+"""Load by other programs above which a test is not valid: a third of the usual tolerance, so that
+it cannot decide a verdict."""
 _SYSTEM_MOUNT_POINTS = {"/", "/boot", "/boot/efi", "/efi", "/usr"}
 _ROUNDING_RATIO = 0.01
 
@@ -42,12 +45,19 @@ def known_violations(
 
     `file_system` is the type of the file system of the scratch file; None without one.
     """
-    found = (
-        boot_disk(disk),
-        short_runtime(runtime_s, tolerance_ratio),
-        None if file_system is None else wrong_file_system(suite, file_system),
-    )
-    return tuple(violation for violation in found if violation is not None)
+    found = []
+    mount_points = sorted(_SYSTEM_MOUNT_POINTS & set(disk.mount_points))
+    if mount_points:  # it always has other load
+        where = f"it is mounted at {', '.join(mount_points)}"
+        found.append(Violation("boot_disk", f"the system runs from {disk.name}: {where}"))
+    short = short_runtime(runtime_s, tolerance_ratio)
+    found += [short] if short is not None else []
+    allowed = suite.file_systems
+    if file_system is not None and allowed and file_system not in allowed:
+        expected = f"suite {suite.name} expects {', '.join(allowed)}"
+        message = f"the scratch file is on {file_system}; {expected}"
+        found.append(Violation("file_system", message))
+    return tuple(found)
 
 
 def least_runtime_s(tolerance_ratio: float) -> float:
@@ -71,36 +81,14 @@ def short_runtime(runtime_s: float, tolerance_ratio: float) -> Violation | None:
     )
 
 
-def boot_disk(disk: Disk) -> Violation | None:
-    """Return the violation if the system runs from the disk, which then always has other load."""
-    mount_points = sorted(_SYSTEM_MOUNT_POINTS & set(disk.mount_points))
-    if not mount_points:
-        return None
-    return Violation(
-        "boot_disk",
-        f"the system runs from {disk.name}: it is mounted at {', '.join(mount_points)}",
-    )
-
-
-def wrong_file_system(suite: Suite, file_system: str) -> Violation | None:
-    """Return the violation if the suite does not allow this file system for its file."""
-    if not suite.file_systems or file_system in suite.file_systems:
-        return None
-    allowed = ", ".join(suite.file_systems)
-    return Violation(
-        "file_system",
-        f"the scratch file is on {file_system}; suite {suite.name} expects {allowed}",
-    )
-
-
 def other_load(share: float, when: str) -> Violation | None:
     """Return the violation if other processes used more than a negligible share of the promise."""
-    if share <= VERIFY_MAX_OTHER_LOAD:
+    if share <= _MAX_OTHER_LOAD:
         return None
     return Violation(
         "other_load",
         f"other load {when}: {100 * share:.2g}% of the promise; at most"
-        f" {100 * VERIFY_MAX_OTHER_LOAD:.2g}% is allowed",
+        f" {100 * _MAX_OTHER_LOAD:.2g}% is allowed",
     )
 
 
@@ -118,7 +106,12 @@ def transferred_between(before: CounterValues, after: CounterValues) -> Work:
     The kernel counts requests after merging; the merged ones, counted separately, are added.
     """
     rise = to_counters(difference(after, before))
-    return work_of(rise) + Work(rise.reads_merged or 0, rise.writes_merged or 0)
+    return Work(
+        (rise.reads or 0) + (rise.reads_merged or 0),
+        (rise.writes or 0) + (rise.writes_merged or 0),
+        (rise.read_sectors or 0) * SECTOR_BYTES,
+        (rise.written_sectors or 0) * SECTOR_BYTES,
+    )
 
 
 def transferred_by(result: FioResult) -> Work:

@@ -222,11 +222,6 @@ def format_subject(report: VerificationReport) -> str:
     return f"{disk}, terms {format_terms(report)}"
 
 
-def format_percent(ratio: float | None) -> str:
-    """Return a ratio as a percentage with one decimal; a dash if it is unknown."""
-    return "-" if ratio is None else f"{100 * ratio:.1f}%"
-
-
 def format_result(result: SuiteTestResult) -> str:
     """Return one sentence with what was measured and required, or why nothing was measured."""
     if result.measured is None:

@@ -13,18 +13,18 @@ from disksla.measure.verification.report import (
     SuiteTestResult,
     VerificationReport,
     format_amount,
-    format_percent,
     format_result,
     format_subject,
     format_terms,
 )
 from disksla.tell.explanation import SHOWN_TEXT
-from disksla.tell.html_page import REPORT_STYLE, HtmlPage
 from disksla.tell.page import (
+    REPORT_STYLE,
     DataTable,
     Drawing,
     FactList,
     Heading,
+    HtmlPage,
     Items,
     Line,
     PagePart,
@@ -61,30 +61,23 @@ _DOTS = (
 
 def report_html(report: VerificationReport) -> str:
     """Return the HTML page. Names of devices and terms are escaped."""
-    title = f"{_title(report)}: {_verdict(report)}"
+    title = ": ".join(_headline(report))
     return _SHEET.page(title, f"<main>\n{html_of(report_page(report))}\n</main>")
 
 
 def report_page(report: VerificationReport) -> Iterator[PagePart]:
     """Yield the parts of the page, of which a terminal shows verdict, table and reasons."""
-    yield Heading(_title(report), level=1)
-    yield Line(_verdict(report), f"verdict {_STYLES.get(report.verdict, 'bad')}")
+    title, verdict = _headline(report)
+    yield Heading(title, level=1)
+    yield Line(verdict, f"verdict {_STYLES.get(report.verdict, 'bad')}")
     yield Items([f"precondition violated: {each.message}" for each in report.violations])
     yield Items([f"not judged: {each}" for each in report.unjudged])
     yield Section((FactList([*_facts(report)]), Heading("Results")), where="page")
+    numbers = ("required", "measured", "ratio", "min")
     yield DataTable(
-        (
-            "test",
-            "required",
-            "measured",
-            "ratio",
-            "min",
-            "share of the promise",
-            "level",
-            "verdict",
-        ),
+        ("test", *numbers, "share of the promise", "level", "verdict"),
         [_row(result) for result in report.tests if not _is_absent(result)],
-        ("required", "measured", "ratio", "min"),
+        numbers,
     )
     legend = f"{_RATIO} {100 * report.tolerance_ratio:.3g}%."
     yield Section((Line(legend, "soft"),), where="page")
@@ -94,12 +87,9 @@ def report_page(report: VerificationReport) -> Iterator[PagePart]:
     yield Section([*_latencies(report.tests)], where="page")
 
 
-def _title(report: VerificationReport) -> str:
-    return f"Verification report: {format_subject(report)}, suite {report.suite}"
-
-
-def _verdict(report: VerificationReport) -> str:
-    return f"{report.summary}. {VERDICT_TEXT[report.verdict]}"
+def _headline(report: VerificationReport) -> tuple[str, str]:
+    title = f"Verification report: {format_subject(report)}, suite {report.suite}"
+    return title, f"{report.summary}. {VERDICT_TEXT[report.verdict]}"
 
 
 def _facts(report: VerificationReport) -> Iterator[tuple[str, str | None]]:
@@ -134,7 +124,7 @@ def _row(result: SuiteTestResult) -> list[Words]:
         (result.test, *notes),
         format_amount(result.unit, result.required),
         format_amount(result.unit, result.measured),
-        format_percent(result.ratio),
+        "-" if result.ratio is None else f"{100 * result.ratio:.1f}%",
         "-" if result.required_ratio is None else f"{result.required_ratio:.0%}",
         _bar(result),
         _LEVELS[result.level] if result.level else "",
@@ -239,9 +229,8 @@ def _percentile_row(result: SuiteTestResult, number: int, place: Callable[[float
             f' y2="{top + _ROW_HEIGHT:.1f}"/>'
         )
     last = format_duration(result.percentiles[-1].seconds)
-    mean = (
-        "" if result.mean_latency_s is None else f"mean {format_duration(result.mean_latency_s)}, "
-    )
+    mean_s = result.mean_latency_s
+    mean = "" if mean_s is None else f"mean {format_duration(mean_s)}, "
     return (
         f'<text x="{_PLOT_LEFT}" y="{top + 10:.1f}">{escape_html(result.test)}</text>'
         f'<text class="dim" x="{_PLOT_WIDTH - _PLOT_LEFT:.0f}" y="{top + 10:.1f}"'

@@ -1,9 +1,12 @@
-"""Run a verification: check the preconditions, run the tests of the suite, return the report."""
+"""Run a verification: check the preconditions, run the tests of the suite, return the report.
+
+Meanwhile the pipeline monitors the disk: its counters, verdicts and burst credits.
+"""
 
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +17,9 @@ from disksla.base.errors import DiskslaError
 from disksla.base.operating_system.machine import Roots
 from disksla.base.operating_system.state_file import measurement_lock
 from disksla.base.units import KIB, format_duration
-from disksla.kernel.disks import Disk
+from disksla.kernel.disks import Disk, parts_of
+from disksla.kernel.procfs import CounterValues
+from disksla.kernel.procfs.files import DiskstatsFile
 from disksla.measure.fio import FioError
 from disksla.measure.fio.raw_device import exclusive_device
 from disksla.measure.fio.runner import Fio, find_fio
@@ -29,7 +34,6 @@ from disksla.measure.verification.judge import (
     without_measurement,
 )
 from disksla.measure.verification.measurement import measurement_of
-from disksla.measure.verification.monitor import DiskMonitor, monitored
 from disksla.measure.verification.preconditions import (
     Violation,
     journal_writes,
@@ -42,7 +46,13 @@ from disksla.measure.verification.report import SuiteTestResult, VerificationRep
 from disksla.measure.verification.suites import SuiteTest, Unit
 from disksla.promise.catalogue import Assignment, Charge, Limits, Resource, Work
 from disksla.promise.configuration import Configuration
+from disksla.state.pipeline import State, counters_of, disk_snapshot
+from disksla.state.pipeline.sampler import Sampler
+from disksla.verdict.credits import throttled_by
+from disksla.verdict.throttling import VERDICTS, Verdict
 
+_EMPTY_SHARE = 0.01
+"""Share of the capacity; credits whose upper bound is below it count as used up."""
 _IDLE_CHECKS = 4
 _TIMEOUT_S = 60.0
 _TIMEOUT_RATIO = 1.5
@@ -52,6 +62,69 @@ _RESOURCES_OF: dict[Unit, tuple[Resource, ...]] = {
     "seconds": (),
 }
 _INTERRUPTED = "interrupted before this test"
+
+
+class DiskMonitor:
+    """The counters of one disk, and the verdicts and credits that a sampler derives from them."""
+
+    def __init__(
+        self, roots: Roots, disk: Disk, disks: tuple[Disk, ...], sampler: Sampler
+    ) -> None:
+        """Read the disk under `roots`; `sampler` must be sampling it."""
+        self._disk = disk
+        self._disks = disks
+        self._diskstats = DiskstatsFile(roots.procfs)
+        self._sampler = sampler
+
+    def reading(self) -> CounterValues:
+        """Return the current counters of the disk. Raise DiskslaError if there are none."""
+        return counters_of(self._diskstats.read, self._disk, self._disks)
+
+    def window_seconds(self) -> dict[Verdict, float]:
+        """Return the seconds by verdict since sampling began; empty before the first window."""
+        snapshot = disk_snapshot(self._sampler.state, self._disk.name)
+        if snapshot is None:
+            return {}
+        return dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
+
+    def is_at_base(self, resources: Collection[Resource]) -> bool:
+        """Return whether the disk has certainly used up its credits of all these resources.
+
+        Of each, next to none are left, or its limiter was seen at the baseline in the last second.
+        """
+        disk = self._sampler.state.monitored.get(self._disk.name)
+        if disk is None or disk.credits is None:
+            return False
+        last = disk.window_verdict
+        seen = last.throttle if last is not None and last.is_seen else None
+        return all(
+            throttled_by(bucket, seen) == "base"
+            or credit.upper_credits < _EMPTY_SHARE * bucket.capacity
+            for credit, bucket in zip(
+                disk.credits.bucket_credits, disk.assignment.limits.buckets, strict=True
+            )
+            if bucket.resource in resources
+        )
+
+    def close(self) -> None:
+        """Close /proc/diskstats."""
+        self._diskstats.close()
+
+
+@contextlib.contextmanager
+def monitored(
+    roots: Roots, configuration: Configuration, disk: Disk, disks: tuple[Disk, ...]
+) -> Iterator[DiskMonitor]:
+    """Sample a disk, its paths and partitions, and no others, until the end of the block."""
+    sampler = Sampler(roots, State(configuration))
+    sampler.post(parts_of(disk, disks))
+    sampler.start()
+    monitor = DiskMonitor(roots, disk, disks, sampler)
+    try:
+        yield monitor
+    finally:
+        sampler.stop()
+        monitor.close()
 
 
 class VerificationRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,17 +178,24 @@ def run_verification(
             monitored(request.roots, request.configuration, request.disk, request.disks)
         )
         busy = check_other_load(monitor, limits.promise_charges, stop, progress)
-        violations += [busy] if busy is not None else []
+        violations += filter(None, [busy])
         if violations and not request.force:
             results = plan.not_run("a precondition is violated; --force runs the test anyway")
         else:
             try:
-                prepared = stack.enter_context(_prepared(request, stop, progress))
+                target, check = stack.enter_context(_target(request, stop, progress))
             except _StoppedError:
                 results = plan.not_run(_INTERRUPTED)
             else:
-                runner = SuiteRunner(prepared[0], fio, monitor, limits, stop)
-                runner = runner._replace(progress=progress, check_target=prepared[1])
+                runner = SuiteRunner(
+                    plan=plan._replace(target=target),
+                    fio=fio,
+                    monitor=monitor,
+                    limits=limits,
+                    stop=stop,
+                    progress=progress,
+                    check_target=check,
+                )
                 results, late_violations = runner.run()
                 violations += late_violations
     return make_report(
@@ -133,10 +213,10 @@ def run_verification(
 
 
 @contextlib.contextmanager
-def _prepared(
+def _target(
     request: VerificationRequest, stop: threading.Event, progress: ProgressCallback
-) -> Iterator[tuple[SuitePlan, Callable[[], None]]]:
-    """Yield the plan with a target that can be used until the end of the block, and its check."""
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield a target that can be used until the end of the block, and its check."""
 
     def check_stop(_written_bytes: int) -> None:
         if stop.is_set():
@@ -147,14 +227,13 @@ def _prepared(
         remove_leftovers(request.directory)
         progress("writing the scratch file", 0.0)
         with scratch_file(request.directory, plan.span_bytes, on_written=check_stop) as path:
-            yield plan._replace(target=str(path)), any_target
+            yield str(path), any_target
     elif plan.with_writes:
-        with exclusive_device(
-            request.disk, request.roots, destroy_data=request.destroy_data
-        ) as device:
-            yield plan, device.check_identity
+        named = request.destroy_data
+        with exclusive_device(request.disk, request.roots, destroy_data=named) as device:
+            yield plan.target, device.check_identity
     else:
-        yield plan, any_target
+        yield plan.target, any_target
 
 
 def check_other_load(
@@ -199,11 +278,12 @@ class SuiteRunner(NamedTuple):
 
     def run(self) -> tuple[tuple[SuiteTestResult, ...], tuple[Violation, ...]]:
         """Run all tests; return their results, and the preconditions violated meanwhile."""
-        results, violations = [], []
+        results: list[SuiteTestResult] = []
+        violations: list[Violation] = []
         for test in self.plan.suite.tests:
             if self.plan.runs(test):
                 result, violation = self._measure(test)
-                violations += [violation] if violation is not None else []
+                violations += filter(None, [violation])
             else:
                 result = self.plan.skipped(test)
             results.append(result)
@@ -308,9 +388,8 @@ def _ramp_transfer(test: SuiteTest, ramp_s: float) -> Work:
     most = requirement.burst * (ramp_s + OVERHEAD_S)
     requests = round(most if in_requests else most / test.request_bytes)
     transferred = requests * test.request_bytes
-    if test.writes:
-        return Work(writes=requests, written_bytes=transferred)
-    return Work(reads=requests, read_bytes=transferred)
+    both = (0, requests, 0, transferred) if test.writes else (requests, 0, transferred)
+    return Work(*both)
 
 
 def _used_credits(test: SuiteTest, limits: Limits) -> set[Resource]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from disksla.base.units import GIB, KIB, MIB, format_bandwidth, format_count, format_size
 from disksla.measure.fio import FioJob, Pattern
@@ -18,8 +19,7 @@ from disksla.promise.catalogue import (
     Limits,
     PromisedShare,
     SharedLimits,
-    effective_iops,
-    load_ratio,
+    Work,
     promised_share,
 )
 
@@ -56,6 +56,8 @@ class Requirement(msgspec.Struct, frozen=True):
     """Whether the provider guarantees it; an indicative latency is reported and never fails."""
     burst: float | None = None
     """What the disk may do while it has burst credits; None if it has none."""
+    least_inflight: int = 1
+    """Requests in flight for which the promise of any load holds."""
 
 
 class SuiteTest(FioJob, frozen=True, kw_only=True):
@@ -64,11 +66,11 @@ class SuiteTest(FioJob, frozen=True, kw_only=True):
     target: str = ""
     runtime_s: float = 0.0
     caption: str
+    write_share: float
+    """Share of writes in the requests."""
     requirement: Requirement | None = None
     skip_reason: str = ""
     """Why the test has no requirement and is skipped; empty if it has one."""
-    write_share: float = 0.5
-    """Share of writes in the requests of a mixed pattern."""
 
     @property
     def inflight(self) -> int:
@@ -94,47 +96,85 @@ def default_suite(provider: str) -> SuiteName:
     return "vk" if provider == "vk" else "yandex" if provider == "yandex" else "terms"
 
 
-def needed_inflight(limits: Limits, iops: float, write_share: float, stated: int) -> int:
-    """Return the requests in flight that a rate needs: the stated ones, or more (Little's law)."""
-    latencies_s = [limits.write_latency_s if write_share else None, limits.latency_s]
-    latency_s = max((each for each in latencies_s if each is not None), default=_USUAL_LATENCY_S)
-    return max(stated, math.ceil(iops * latency_s - _ROUNDING_SHARE))
-
-
 def make_suite(name: SuiteName, limits: Limits, tolerance_ratio: float) -> Suite:
     """Return the tests for a disk with these limits.
 
     A latency test runs at the promised rate less the tolerance: at the promised rate itself a
     queue that has formed never drains, and the test would measure the time in that queue.
     """
-    if name == "vk":
-        return Suite(
-            "vk",
-            _condition_tests(suite_limits(name, limits), tolerance_ratio),
-            _VK_PAGE,
-            file_bytes=512 * MIB,
-            file_systems=("ext2", "ext3", "ext4", "xfs"),
-        )
     if name == "yandex":
         return Suite("yandex", _yandex_tests(limits), _YANDEX_PAGE, file_bytes=GIB)
-    return Suite(
-        "terms",
-        _condition_tests(limits, tolerance_ratio),
-        "test conditions from the terms",
-        file_bytes=GIB,
-    )
+    tests = _condition_tests(suite_limits(name, limits), tolerance_ratio)
+    if name == "terms":
+        return Suite("terms", tests, "test conditions from the terms", file_bytes=GIB)
+    return Suite("vk", tests, _VK_PAGE, 512 * MIB, ("ext2", "ext3", "ext4", "xfs"))
 
 
 def suite_limits(name: SuiteName, limits: Limits) -> Limits:
     """Return the limits with the conditions of the suite, where the suite has its own."""
     if name != "vk":
         return limits
-    return msgspec.structs.replace(
+    return replace(
         limits,
         promised_shares=limits.promised_shares or _VK_SHARES,
         iops_conditions=USUAL_IOPS_CONDITIONS,
         bandwidth_conditions=USUAL_BANDWIDTH_CONDITIONS,
     )
+
+
+def requirement_of(
+    limits: Limits, request: Work, request_bytes: int, unit: RateUnit | None = None
+) -> Requirement | None:
+    """Return what is promised for requests such as this one; None if nothing is.
+
+    `request` may be the mean of a mix. Without a unit, it is that of the limit which applies.
+    """
+    share = promised_share(limits.promised_shares, request_bytes)
+    costs_s = {
+        charge: request.cost_s(charge) / (share if charge.limit == "iops" else 1.0)
+        for charge in limits.promise_charges
+    }
+    required_s = max(costs_s.values(), default=0.0)
+    promised_s = request.load(limits.promise_charges, 1.0)
+    if not required_s or not promised_s:
+        return None
+    limit = max(costs_s, key=lambda charge: costs_s[charge]).limit
+    unit = unit or ("bytes_per_second" if limit == "bandwidth" else "iops")
+    factor = 1.0 if unit == "iops" else request.bytes
+    burst_s = request.load(limits.burst_charges, 1.0)
+    of_share = f"{share:.0%} of the " if share < 1 and limit == "iops" else ""
+    what = f"{of_share}{'bandwidth' if limit == 'bandwidth' else 'IOPS'} limit"
+    mix = f", {100 * request.writes:.3g}% writes" if 0 < request.writes < 1 else ""
+    return Requirement(
+        unit,
+        1 / promised_s * factor,
+        1 / required_s * factor,
+        f"{'published formula' if limit == 'service' else what} for requests of"
+        f" {format_size(request_bytes)}{mix}",
+        burst=1 / burst_s * factor if burst_s else None,
+        least_inflight=needed_inflight(
+            limits, 1 / required_s, request.writes, _stated_depth(limits, unit, request_bytes)
+        ),
+    )
+
+
+def _stated_depth(limits: Limits, unit: RateUnit, request_bytes: int) -> int:
+    """Return the queue depth of the limit that applies; the usual one where none is stated.
+
+    Smaller requests need as many in flight for the bandwidth as for the IOPS.
+    """
+    conditions, usual = limits.iops_conditions, USUAL_IOPS_CONDITIONS
+    bandwidth = limits.bandwidth_conditions or USUAL_BANDWIDTH_CONDITIONS
+    if unit == "bytes_per_second" and request_bytes >= bandwidth.request_bytes:
+        conditions, usual = bandwidth, USUAL_BANDWIDTH_CONDITIONS
+    return (conditions and conditions.queue_depth) or usual.queue_depth or 1
+
+
+def needed_inflight(limits: Limits, iops: float, write_share: float, stated: int) -> int:
+    """Return the requests in flight that a rate needs: the stated ones, or more (Little's law)."""
+    latencies_s = [limits.write_latency_s if write_share else None, limits.latency_s]
+    latency_s = max((each for each in latencies_s if each is not None), default=_USUAL_LATENCY_S)
+    return max(stated, math.ceil(iops * latency_s - _ROUNDING_SHARE))
 
 
 def within_machine(suite: Suite, machine: Iterable[SharedLimits], tolerance_ratio: float) -> Suite:
@@ -148,9 +188,8 @@ def within_machine(suite: Suite, machine: Iterable[SharedLimits], tolerance_rati
     for test in suite.tests:
         reasons = (within_limits(test, shared, tolerance_ratio) for shared in shared_limits)
         reason = next(filter(None, reasons), "")
-        skipped = msgspec.structs.replace(test, requirement=None, skip_reason=reason)
-        tests.append(skipped if reason else test)
-    return msgspec.structs.replace(suite, tests=tuple(tests))
+        tests.append(replace(test, requirement=None, skip_reason=reason) if reason else test)
+    return replace(suite, tests=tuple(tests))
 
 
 def within_limits(test: SuiteTest, shared: SharedLimits, tolerance_ratio: float) -> str:
@@ -162,34 +201,35 @@ def within_limits(test: SuiteTest, shared: SharedLimits, tolerance_ratio: float)
     if requirement.unit == "bytes_per_second":
         iops = requirement.required / test.request_bytes
     charges = shared.limits.burst_throttled_charges or shared.limits.throttled_charges
-    writes = float(_is_write(test.pattern))
-    if test.pattern in {"rw", "randrw"}:
-        writes = test.write_share
-    rates = (iops * (1 - writes), iops * writes)
-    load = load_ratio(charges, 1.0, *rates, *(rate * test.request_bytes for rate in rates))
+    load = (_request(test.write_share, test.request_bytes) * iops).load(charges, 1.0)
     if load is None or load <= 1 + tolerance_ratio:
         return ""
     machine = shared.machine or "the machine"
     return f"{machine} allows {shared.title} only {format_count(iops / load)} such IOPS"
 
 
+def _request(write_share: float, request_bytes: int) -> Work:
+    """Return one request, of which a share is a write."""
+    read_share = 1 - write_share
+    return Work(read_share, write_share, read_share * request_bytes, write_share * request_bytes)
+
+
 def _condition_tests(limits: Limits, tolerance_ratio: float) -> tuple[SuiteTest, ...]:
     """Return tests of each request size that the terms name, of bandwidth and of latency."""
     iops = limits.iops_conditions or USUAL_IOPS_CONDITIONS
-    bandwidth = limits.bandwidth_conditions or USUAL_BANDWIDTH_CONDITIONS
-    depth = iops.queue_depth or USUAL_IOPS_CONDITIONS.queue_depth or 1
-    bandwidth_depth = bandwidth.queue_depth or USUAL_BANDWIDTH_CONDITIONS.queue_depth or 1
+    large = (limits.bandwidth_conditions or USUAL_BANDWIDTH_CONDITIONS).request_bytes
+    depth = _stated_depth(limits, "iops", iops.request_bytes)
+    of_large = _stated_depth(limits, "bytes_per_second", large)
     sizes = sorted({iops.request_bytes, *(each.request_bytes for each in limits.promised_shares)})
     tests = []
     patterns: tuple[tuple[Pattern, Pattern], ...] = (("randread", "read"), ("randwrite", "write"))
     for random, sequential in patterns:
-        tests += [_rate_test(limits, "iops", random, size, depth) for size in sizes]
-        tests.append(
-            _rate_test(
-                limits, "bytes_per_second", sequential, bandwidth.request_bytes, bandwidth_depth
-            )
-        )
-        tests.append(_latency_test(limits, random, iops.request_bytes, depth, tolerance_ratio))
+        of_size = {size: _rate_test(limits, "iops", random, size, depth) for size in sizes}
+        tests += [
+            *of_size.values(),
+            _rate_test(limits, "bytes_per_second", sequential, large, of_large),
+            _latency_test(limits, of_size[iops.request_bytes], tolerance_ratio),
+        ]
     return tuple(tests)
 
 
@@ -213,108 +253,70 @@ def _rate_test(
     depth: int,
     workers: int = 1,
 ) -> SuiteTest:
-    requirement = _rate_requirement(limits, unit, pattern, request_bytes)
-    if requirement is not None:
+    write_share = float(pattern in {"write", "randwrite"})
+    direction = "write" if write_share else "read"
+    requirement = requirement_of(limits, _request(write_share, request_bytes), request_bytes, unit)
+    limit: float | None = getattr(limits.rates, f"{direction}_{unit}")
+    if requirement is None or limit is None:
+        requirement = None
+    else:
         iops = requirement.required / (1 if unit == "iops" else request_bytes)
-        needed = needed_inflight(limits, iops, float(_is_write(pattern)), depth * workers)
-        depth = math.ceil(needed / workers)
+        depth = math.ceil(needed_inflight(limits, iops, write_share, depth * workers) / workers)
+        requirement = replace(requirement, why=_why(limits, requirement, limit, request_bytes))
     what = "IOPS" if unit == "iops" else "bandwidth"
     return SuiteTest(
         name=short_name(pattern, request_bytes),
-        caption=_caption(pattern, request_bytes, depth * workers),
+        caption=caption(pattern, write_share, request_bytes, depth * workers),
         pattern=pattern,
         request_bytes=request_bytes,
+        write_share=write_share,
         queue_depth=depth,
         workers=workers,
         requirement=requirement,
-        skip_reason=""
-        if requirement
-        else f"the terms promise no {what} for {_direction(pattern)}",
+        skip_reason="" if requirement else f"the terms promise no {what} for {direction}s",
     )
 
 
-def _latency_test(
-    limits: Limits, pattern: Pattern, request_bytes: int, depth: int, tolerance_ratio: float
-) -> SuiteTest:
-    at = _rate_requirement(limits, "iops", pattern, request_bytes)
-    rate_iops = None if at is None else at.required * (1 - tolerance_ratio)
-    if at is not None:
-        depth = needed_inflight(limits, at.required, float(_is_write(pattern)), depth)
-    requirement = None
-    skip_reason = "the terms name no latency"
-    own_latency_s = limits.write_latency_s if _is_write(pattern) else None
-    latency_s = own_latency_s or limits.latency_s
-    if latency_s is not None and rate_iops is None:
-        skip_reason = f"no rate to test at: the terms promise no IOPS for {_direction(pattern)}"
-    elif latency_s is not None:
+def _why(limits: Limits, found: Requirement, limit: float, request_bytes: int) -> str:
+    """Return where a rate comes from, of which the limit for requests of any size is known."""
+    is_iops = found.unit == "iops"
+    share = promised_share(limits.promised_shares, request_bytes) if is_iops else 1.0
+    # Requests and bytes may share one budget, so that the size always matters.
+    if any(charge.limit == "service" for charge in limits.promise_charges):
+        return found.why
+    if found.required < share * limit * (1 - _ROUNDING_SHARE):
+        other = "bandwidth" if is_iops else "IOPS"
+        return f"capped by the {other} limit for requests of {format_size(request_bytes)}"
+    if is_iops:
+        return f"{share:.0%} of {format_count(limit)} IOPS"
+    return f"bandwidth limit of {format_bandwidth(limit)}"
+
+
+def _latency_test(limits: Limits, of_iops: SuiteTest, tolerance_ratio: float) -> SuiteTest:
+    """Return the test of the latency at the rate that another test requires."""
+    rate, direction = of_iops.requirement, "writes" if of_iops.writes else "reads"
+    rate_iops = None if rate is None else rate.required * (1 - tolerance_ratio)
+    latency_s = (limits.write_latency_s if of_iops.writes else None) or limits.latency_s
+    requirement, skip_reason = None, ""
+    if latency_s is None:
+        skip_reason = "the terms name no latency"
+    elif rate is None:
+        skip_reason = f"no rate to test at: the terms promise no IOPS for {direction}"
+    else:
         kind = limits.latency_kind or "guaranteed"
+        why = f"mean latency; the limit is {kind}"
         requirement = Requirement(
-            "seconds",
-            latency_s,
-            latency_s,
-            f"mean latency; the limit is {kind}",
-            is_binding=kind == "guaranteed",
+            "seconds", latency_s, latency_s, why, is_binding=kind == "guaranteed"
         )
-        skip_reason = ""
-    caption = _caption(pattern, request_bytes, depth)
     at_rate = "" if rate_iops is None else f", at {format_count(rate_iops)} IOPS"
-    return SuiteTest(
-        name=f"latency-{short_name(pattern, request_bytes)}",
-        caption=f"Latency of {caption[0].lower()}{caption[1:]}{at_rate}",
-        pattern=pattern,
-        request_bytes=request_bytes,
-        queue_depth=depth,
+    return replace(
+        of_iops,
+        name=f"latency-{of_iops.name}",
+        caption=f"Latency of {of_iops.caption[0].lower()}{of_iops.caption[1:]}{at_rate}",
         rate_iops=rate_iops,
         requirement=requirement,
         skip_reason=skip_reason,
     )
-
-
-def _rate_requirement(
-    limits: Limits, unit: RateUnit, pattern: Pattern, request_bytes: int
-) -> Requirement | None:
-    rates, is_write, is_iops = limits.rates, _is_write(pattern), unit == "iops"
-    limit = rates.write_bytes_per_second if is_write else rates.read_bytes_per_second
-    if is_iops:
-        limit = rates.write_iops if is_write else rates.read_iops
-    promised_iops = _promised_iops(limits, pattern, request_bytes)
-    required_iops = _promised_iops(limits, pattern, request_bytes, limits.promised_shares)
-    if limit is None or promised_iops is None or required_iops is None:
-        return None
-    factor = 1 if is_iops else request_bytes
-    required = required_iops * factor
-    share = promised_share(limits.promised_shares, request_bytes) if is_iops else 1.0
-    # Requests and bytes may share one budget, so that the size always matters.
-    if any(charge.limit == "service" for charge in limits.promise_charges):
-        why = f"published formula for requests of {format_size(request_bytes)}"
-    elif required < share * limit * (1 - _ROUNDING_SHARE):
-        other = "bandwidth" if is_iops else "IOPS"
-        why = f"capped by the {other} limit for requests of {format_size(request_bytes)}"
-    elif is_iops:
-        why = f"{share:.0%} of {format_count(limit)} IOPS"
-    else:
-        why = f"bandwidth limit of {format_bandwidth(limit)}"
-    bursting = msgspec.structs.replace(
-        limits, promise_charges=limits.burst_charges, enforced_charges=limits.burst_charges
-    )
-    burst_iops = _promised_iops(bursting, pattern, request_bytes)
-    burst = None if burst_iops is None else burst_iops * factor
-    return Requirement(unit, promised_iops * factor, required, why, burst=burst)
-
-
-def _promised_iops(
-    limits: Limits, pattern: Pattern, request_bytes: int, shares: tuple[PromisedShare, ...] = ()
-) -> float | None:
-    band = effective_iops(limits, request_bytes, float(_is_write(pattern)), shares)
-    return None if band is None else band.promise
-
-
-def _is_write(pattern: Pattern) -> bool:
-    return pattern in {"write", "randwrite"}
-
-
-def _direction(pattern: Pattern) -> str:
-    return "writes" if _is_write(pattern) else "reads"
 
 
 def short_name(pattern: Pattern, request_bytes: int) -> str:
@@ -322,6 +324,9 @@ def short_name(pattern: Pattern, request_bytes: int) -> str:
     return f"{pattern}-{format_size(request_bytes).replace(' ', '').removesuffix('iB').lower()}"
 
 
-def _caption(pattern: Pattern, request_bytes: int, inflight: int) -> str:
+def caption(pattern: Pattern, write_share: float, request_bytes: int, inflight: int) -> str:
+    """Return what a load is, in words."""
     order = "Random" if pattern.startswith("rand") else "Sequential"
-    return f"{order} {_direction(pattern)} of {format_size(request_bytes)}, {inflight} in flight"
+    load = {0.0: "reads", 1.0: "writes"}.get(write_share, "requests")
+    mix = f", {100 * write_share:.3g}% of them writes" if 0 < write_share < 1 else ""
+    return f"{order} {load} of {format_size(request_bytes)}{mix}, {inflight} in flight"

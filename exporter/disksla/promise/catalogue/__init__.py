@@ -44,8 +44,6 @@ from disksla.promise.catalogue.limits import (
     Caching,
     Conditions,
     LatencyKind,
-    Limiter,
-    LimiterKind,
     LimiterTerms,
     Limits,
     OneUnit,

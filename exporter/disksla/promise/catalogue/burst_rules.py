@@ -5,16 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from disksla.base.schema import (
-    Bytes,
-    BytesPerSecond,
-    Flag,
-    Number,
-    Seconds,
-    Text,
-    number,
-    whole_number,
-)
+from disksla.base import schema
 from disksla.promise.catalogue.cost_model import Chunks, CostModel, Metered, Rates
 from disksla.promise.catalogue.limits import Bucket, Burst, DrainKind, Resource
 from disksla.promise.catalogue.rules import PeakRule, RuleInput, SizeRule, allocation_units
@@ -31,11 +22,11 @@ class UnitBoost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="un
     Source: https://github.com/ydb-platform/nbs, boosted time bucket and volume model.
     """
 
-    unit_bytes: Bytes
-    level_units: Annotated[int, whole_number(1, 10**6)]
-    boost_s: Seconds
-    refill_s: Seconds
-    baseline_depth_s: Seconds = 0.1
+    unit_bytes: schema.Bytes
+    level_units: Annotated[int, schema.whole_number(1, 10**6)]
+    boost_s: schema.Seconds
+    refill_s: schema.Seconds
+    baseline_depth_s: schema.Seconds = 0.1
 
 
 class BurstSeconds(
@@ -47,7 +38,7 @@ class BurstSeconds(
 ):
     """Credits for a number of seconds at the burst rate: the excess over the baseline, summed."""
 
-    seconds: Seconds
+    seconds: schema.Seconds
 
 
 class _BucketRule(
@@ -59,39 +50,38 @@ class _BucketRule(
     """
 
     resource: ClassVar[Resource]
-    initial_share: Annotated[float, number(0, 1, "a share from 0 to 1, such as 0.75")] | None = (
-        None
-    )
+    initial_share: (
+        Annotated[float, schema.number(0, 1, "a share from 0 to 1, such as 0.75")] | None
+    ) = None
     drain: DrainKind = "use"
-    baseline_depth_s: Seconds = 0.1
+    baseline_depth_s: schema.Seconds = 0.1
 
 
 class IopsBucketRule(_BucketRule, frozen=True, tag="iops"):
     """Credits counted in I/Os."""
 
     resource: ClassVar[Resource] = "iops"
-    capacity: SizeRule[Number] | BurstSeconds
-    fill_per_second: SizeRule[Number] | None = None
+    capacity: SizeRule[schema.Number] | BurstSeconds
+    fill_per_second: SizeRule[schema.Number] | None = None
 
 
 class BytesBucketRule(_BucketRule, frozen=True, tag="bytes"):
     """Credits counted in bytes."""
 
     resource: ClassVar[Resource] = "bytes"
-    capacity: SizeRule[Bytes] | BurstSeconds
-    fill_per_second: SizeRule[BytesPerSecond] | None = None
-    least_request_bytes: Bytes | None = None
+    capacity: SizeRule[schema.Bytes] | BurstSeconds
+    fill_per_second: SizeRule[schema.BytesPerSecond] | None = None
+    least_request_bytes: schema.Bytes | None = None
     """Bytes that a request uses at least, unless it continues the one before."""
-    initial: Bytes | None = None
-    """Level of a new file storage, in place of a share."""
+    initial: schema.Bytes | None = None  # level of a new file storage, in place of a share
 
 
 class ServiceBucketRule(_BucketRule, frozen=True, tag="service_seconds"):
     """Credits counted in seconds of baseline service."""
 
     resource: ClassVar[Resource] = "service_seconds"
-    capacity: SizeRule[Seconds] | BurstSeconds
-    fill_per_second: SizeRule[Number] | None = None
+    capacity: SizeRule[schema.Seconds] | BurstSeconds
+    fill_per_second: SizeRule[schema.Number] | None = None
 
 
 BucketRule = IopsBucketRule | BytesBucketRule | ServiceBucketRule
@@ -100,13 +90,13 @@ BucketRule = IopsBucketRule | BytesBucketRule | ServiceBucketRule
 class _HigherRates(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Rates above the baseline; one that is absent stays at its baseline."""
 
-    read_iops: PeakRule[Number] | None = None
-    write_iops: PeakRule[Number] | None = None
-    read_bandwidth: PeakRule[BytesPerSecond] | None = None
-    write_bandwidth: PeakRule[BytesPerSecond] | None = None
-    up_to_bytes: Bytes | None = None
+    read_iops: PeakRule[schema.Number] | None = None
+    write_iops: PeakRule[schema.Number] | None = None
+    read_bandwidth: PeakRule[schema.BytesPerSecond] | None = None
+    write_bandwidth: PeakRule[schema.BytesPerSecond] | None = None
+    up_to_bytes: schema.Bytes | None = None
     """Largest disk that has them; None for any. A disk whose baseline is as high has none."""
-    above_provisioned: Flag = False
+    above_provisioned: schema.Flag = False
     """Only where the baseline of writes is higher than the bandwidth that the customer bought."""
 
 
@@ -128,10 +118,9 @@ BurstRule = UnitBoost | TokenBuckets | WithoutCredits
 class Provision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The values that a customer chose for one disk."""
 
-    iops: Number | None = None
-    bytes_per_second: BytesPerSecond | None = None
-    options: Mapping[str, Text] = {}
-    """Values of the options of its type."""
+    iops: schema.Number | None = None
+    bytes_per_second: schema.BytesPerSecond | None = None
+    options: Mapping[str, schema.Text] = {}  # values of the options of its type
 
 
 NOTHING_CHOSEN = Provision()

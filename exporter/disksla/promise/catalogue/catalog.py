@@ -22,8 +22,7 @@ _OPERATOR: Overrides = {Terms: check_examples}
 
 class _CatalogFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     terms: tuple[Terms, ...] = ()
-    common: Any = None
-    """Anchors, for aliases and merge keys in the rows."""
+    common: Any = None  # anchors, for aliases and merge keys in the rows
 
 
 def load_catalog(directory: Path | None = None) -> Catalog:

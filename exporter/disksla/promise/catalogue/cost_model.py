@@ -12,8 +12,7 @@ from disksla.base.schema import Bytes, BytesPerSecond, Number, whole_number
 LimitName = Literal["iops", "bandwidth", "service"]
 
 _CONSTANT_MAXIMUM = 2**64 - 1
-_NEGLIGIBLE_S = 1e-5
-"""Below this, the block store treats the difference of two periods as zero."""
+_NEGLIGIBLE_S = 1e-5  # below this, the block store treats the difference of two periods as zero
 
 
 class PerRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="per-request"):
@@ -83,14 +82,10 @@ class Charge(msgspec.Struct, frozen=True):
     """
 
     limit: LimitName
-    read_s: float = 0.0
-    """Seconds per read request."""
-    write_s: float = 0.0
-    """Seconds per write request."""
-    read_byte_s: float = 0.0
-    """Seconds per byte read."""
-    written_byte_s: float = 0.0
-    """Seconds per byte written."""
+    read_s: float = 0.0  # seconds per read request
+    write_s: float = 0.0  # seconds per write request
+    read_byte_s: float = 0.0  # seconds per byte read
+    written_byte_s: float = 0.0  # seconds per byte written
 
 
 class Work(Counts, frozen=True, gc=False):

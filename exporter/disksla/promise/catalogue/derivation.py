@@ -1,7 +1,6 @@
 """Explains limits: the arithmetic of each rule, with its numbers."""
 
-from functools import singledispatch
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from disksla.base.units import (
     BYTES_PER_UNIT,
@@ -11,26 +10,13 @@ from disksla.base.units import (
     format_listed_bandwidth,
     format_size,
 )
+from disksla.promise.catalogue import rules
 from disksla.promise.catalogue.cost_model import Metered
 from disksla.promise.catalogue.derive import Shown, bases, bounds_text, derive_limits
 from disksla.promise.catalogue.limits import Limiter, LimiterTerms
 from disksla.promise.catalogue.machine import GroupRule, PerVcpu
 from disksla.promise.catalogue.options import with_options
-from disksla.promise.catalogue.rules import (
-    AllocationUnits,
-    BySize,
-    Clamp,
-    FromBandwidth,
-    FromIops,
-    Greatest,
-    Least,
-    Multiple,
-    Provisioned,
-    RuleInput,
-    Sum,
-    Tiers,
-    allocation_units,
-)
+from disksla.promise.catalogue.rules import RuleInput
 from disksla.promise.catalogue.terms import ClientLimits, Provision, Terms
 
 BUDGETS = {
@@ -100,8 +86,7 @@ class DerivationStep(NamedTuple):
     """One limit and its arithmetic."""
 
     name: str
-    steps: str
-    """The rule with its numbers, such as 'ceil(1 TiB / 256 GiB) = 4, x 300 = 1200'."""
+    steps: str  # the rule with its numbers, such as 'ceil(1 TiB / 256 GiB) = 4, x 300 = 1200'
     result: str
 
 
@@ -126,14 +111,62 @@ def derivation(
     )
 
 
-@singledispatch
-def _steps(rule: object, _basis: RuleInput, _shown: Shown) -> str:
-    """Return the arithmetic of a rule."""
-    raise NotImplementedError(rule)
+def _steps(rule: object, basis: RuleInput, shown: Shown) -> str:
+    """Return the arithmetic of a rule, which may be made of others."""
+    match rule:
+        case rules.Greatest():
+            return "the greatest of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
+        case rules.Least():
+            return "the least of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
+        case rules.Sum():
+            return " plus ".join(f"({_steps(each, basis, shown)})" for each in rule.of)
+        case rules.Multiple():
+            steps = _steps(rule.of, basis, shown)
+            line = steps if rule.factor == 1 else f"{rule.factor:g} x ({steps})"
+            return _bounded(line, rule, shown)
+        case rules.Provisioned():
+            chosen = "provisioned" if basis.provisioned is not None else "default"
+            return f"{chosen}, {bounds_text(shown, rule.bounds(basis))}"
+        case _:
+            return _own_steps(rule, basis, shown)
 
 
-@_steps.register
-def _(rule: Clamp, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+def _own_steps(rule: object, basis: RuleInput, shown: Shown) -> str:
+    """Return the arithmetic of a rule that is made of no others."""
+    match rule:
+        case rules.Clamp():
+            return _clamp_steps(rule, basis, shown)
+        case rules.AllocationUnits():
+            units = rules.allocation_units(basis.size_bytes, rule.unit_bytes)
+            division = f"{format_size(basis.size_bytes)} / {format_size(rule.unit_bytes)}"
+            product = f"{shown(rule.per_unit)} = {shown(units * rule.per_unit)}"
+            return f"ceil({division}) = {units}, x {product}" + _at_most(rule.maximum, shown)
+        case rules.Tiers():
+            tier = rule.step(basis.size_bytes)
+            return f"{shown(tier.rate)} up to {format_size(tier.up_to_bytes)}"
+        case rules.BySize():
+            step = rule.step(basis.size_bytes)
+            rate: Any = step.rate
+            text = _steps(rate, basis, shown) if isinstance(rate, rules.Clamp) else shown(rate)
+            return f"{text} from {format_size(step.from_bytes)}"
+        case rules.FromIops():
+            iops = basis.of_other(of_provisioned=rule.of_provisioned)
+            what = "bought IOPS" if rule.of_provisioned else "IOPS"
+            product = shown(iops * rule.bytes_per_io)
+            line = f"{format_count(iops)} {what} x {format_size(rule.bytes_per_io)} = {product}"
+            return _bounded(line, rule, shown)
+        case rules.FromBandwidth():
+            bandwidth = basis.of_other(of_provisioned=rule.of_provisioned)
+            what = " bought" if rule.of_provisioned else ""
+            size = format_size(rule.bytes_per_io)
+            line = f"{format_listed_bandwidth(bandwidth)}{what} / {size}"
+            line += f" = {shown(bandwidth / rule.bytes_per_io)}"
+            return line + _at_most(rule.maximum, shown)
+        case _:
+            raise NotImplementedError(rule)
+
+
+def _clamp_steps(rule: rules.Clamp[Any], basis: RuleInput, shown: Shown) -> str:
     if not rule.slope:
         return f"{shown(rule.rate(basis))} at any size"
     size = f"{basis.size_bytes / GIB:g} GiB"
@@ -146,71 +179,6 @@ def _(rule: Clamp, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-
     return _bounded(f"{line} = {shown(rule.line(basis.size_bytes))}{up}", rule, shown)
 
 
-@_steps.register
-def _(rule: AllocationUnits, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    units = allocation_units(basis.size_bytes, rule.unit_bytes)
-    division = f"{format_size(basis.size_bytes)} / {format_size(rule.unit_bytes)}"
-    product = f"{shown(rule.per_unit)} = {shown(units * rule.per_unit)}"
-    return f"ceil({division}) = {units}, x {product}" + _at_most(rule.maximum, shown)
-
-
-@_steps.register
-def _(rule: Tiers, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    step = rule.step(basis.size_bytes)
-    return f"{shown(step.rate)} up to {format_size(step.up_to_bytes)}"
-
-
-@_steps.register
-def _(rule: BySize, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    step = rule.step(basis.size_bytes)
-    text = _steps(step.rate, basis, shown) if isinstance(step.rate, Clamp) else shown(step.rate)
-    return f"{text} from {format_size(step.from_bytes)}"
-
-
-@_steps.register
-def _(rule: FromIops, basis: RuleInput, shown: Shown) -> str:
-    iops = basis.of_other(of_provisioned=rule.of_provisioned)
-    what = "bought IOPS" if rule.of_provisioned else "IOPS"
-    product = shown(iops * rule.bytes_per_io)
-    line = f"{format_count(iops)} {what} x {format_size(rule.bytes_per_io)} = {product}"
-    return _bounded(line, rule, shown)
-
-
-@_steps.register
-def _(rule: FromBandwidth, basis: RuleInput, shown: Shown) -> str:
-    bandwidth = basis.of_other(of_provisioned=rule.of_provisioned)
-    what = " bought" if rule.of_provisioned else ""
-    division = f"{format_listed_bandwidth(bandwidth)}{what} / {format_size(rule.bytes_per_io)}"
-    return f"{division} = {shown(bandwidth / rule.bytes_per_io)}" + _at_most(rule.maximum, shown)
-
-
-@_steps.register
-def _(rule: Provisioned, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    chosen = "provisioned" if basis.provisioned is not None else "default"
-    return f"{chosen}, {bounds_text(shown, rule.bounds(basis))}"
-
-
-@_steps.register
-def _(rule: Greatest, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    return "the greatest of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
-
-
-@_steps.register
-def _(rule: Least, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    return "the least of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
-
-
-@_steps.register
-def _(rule: Multiple, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    steps = _steps(rule.of, basis, shown)
-    return _bounded(steps if rule.factor == 1 else f"{rule.factor:g} x ({steps})", rule, shown)
-
-
-@_steps.register
-def _(rule: Sum, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    return " plus ".join(f"({_steps(each, basis, shown)})" for each in rule.of)
-
-
 def unit_text(unit_bytes: int) -> str:
     """Return a unit of size as a provider writes it, such as 'TiB', 'GB' or '10 TiB'."""
     for unit, size_bytes in BYTES_PER_UNIT.items():
@@ -219,7 +187,9 @@ def unit_text(unit_bytes: int) -> str:
     return format_size(unit_bytes)
 
 
-def _bounded(line: str, rule: Clamp[float] | FromIops | Multiple[float], shown: Shown) -> str:
+def _bounded(
+    line: str, rule: rules.Clamp[float] | rules.FromIops | rules.Multiple[float], shown: Shown
+) -> str:
     least = "" if rule.minimum is None else f", at least {shown(rule.minimum)}"
     return line + least + _at_most(rule.maximum, shown)
 

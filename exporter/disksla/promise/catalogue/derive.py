@@ -33,8 +33,7 @@ from disksla.promise.catalogue.terms import Terms
 
 _Rule = IopsRule | BandwidthRule | None
 _What = Literal["IOPS", "bandwidth"]
-Shown = Callable[[float], str]
-"""How a number of a limit is written."""
+Shown = Callable[[float], str]  # how a number of a limit is written
 
 
 class ProvisionBounds(NamedTuple):

@@ -12,8 +12,7 @@ from disksla.promise.catalogue.limits import Burst, Rates
 from disksla.promise.catalogue.terms import BurstExample, Example, Terms
 
 _TOLERANCE = 1e-9
-_SECONDS_TOLERANCE = 0.005
-"""Providers round durations."""
+_SECONDS_TOLERANCE = 0.005  # providers round durations
 
 
 def check_examples(terms: Terms) -> None:

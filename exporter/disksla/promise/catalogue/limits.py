@@ -8,36 +8,15 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from disksla.base.schema import (
-    Bytes,
-    Date,
-    LongText,
-    Seconds,
-    Text,
-    number,
-    pattern,
-    percentage,
-    whole_number,
-)
+from disksla.base import schema
 from disksla.base.units import KIB, format_duration
-from disksla.promise.catalogue.cost_model import (
-    Additive,
-    Charge,
-    Chunks,
-    CostModel,
-    Metered,
-    PerRequest,
-    Rates,
-    chunked,
-    enforced_charges,
-    metered,
-    published_charges,
-    separate_charges,
-    shared_charges,
-)
+from disksla.promise.catalogue import cost_model
+from disksla.promise.catalogue.cost_model import Rates, enforced_charges, metered
 from disksla.promise.disk_entry import Caching
 
-Address = Annotated[str, pattern("an address such as https://example.com/page", r"https?://\S+")]
+Address = Annotated[
+    str, schema.pattern("an address such as https://example.com/page", r"https?://\S+")
+]
 LimiterKind = Literal["even", "windows"]
 
 USUAL_EXCESS_RATIO = 0.025
@@ -62,9 +41,8 @@ class Limiter(msgspec.Struct, frozen=True):
 class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a behaviour was measured or is stated."""
 
-    title: Text
-    date: Date
-    """Of the measurement, or the day of reading where the source has none."""
+    title: schema.Text
+    date: schema.Date  # of the measurement, or the day of reading where the source has none
     url: Address | None = None
 
 
@@ -72,15 +50,14 @@ class LimiterTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """What is known of the limiter of a type; what is absent is not known."""
 
     kind: LimiterKind | None = None
-    window_s: Seconds | None = msgspec.field(default=None, name="window")
-    bucket_s: Seconds | None = msgspec.field(default=None, name="bucket")
-    excess_ratio: Annotated[float, percentage(0, 10)] | None = msgspec.field(
+    window_s: schema.Seconds | None = msgspec.field(default=None, name="window")
+    bucket_s: schema.Seconds | None = msgspec.field(default=None, name="bucket")
+    excess_ratio: Annotated[float, schema.percentage(0, 10)] | None = msgspec.field(
         default=None, name="excess"
     )
-    about: LongText | None = None
+    about: schema.LongText | None = None
     """What was measured, and what is not known. Required for the rows of the package."""
-    sources: tuple[Measured, ...] = ()
-    """Required for the rows of the package."""
+    sources: tuple[Measured, ...] = ()  # required for the rows of the package
 
     def __post_init__(self) -> None:
         """Raise ValueError if windows have no length, or something else has one."""
@@ -99,7 +76,7 @@ LatencyKind = Literal["guaranteed", "indicative"]
 Resource = Literal["iops", "bytes", "service_seconds"]
 DrainKind = Literal["use", "excess", "constant"]
 BurstLength = Literal["credits", "unlimited", "unknown"]
-Share = Annotated[float, number(1e-9, 1, "a share above 0, up to 1, such as 0.75")]
+Share = Annotated[float, schema.number(1e-9, 1, "a share above 0, up to 1, such as 0.75")]
 
 
 class Budgets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -135,8 +112,7 @@ class Bucket(msgspec.Struct, frozen=True):
     resource: Resource
     capacity: float
     fill_per_second: float
-    base_per_second: float
-    """The baseline, available without credits; 1.0 for seconds of service."""
+    base_per_second: float  # the baseline, available without credits; 1.0 for seconds of service
     peak_per_second: float
     initial_share: float | None = None
     """Level of a new disk as a share of the capacity; None if unknown."""
@@ -148,7 +124,7 @@ class Bucket(msgspec.Struct, frozen=True):
     """A request is one I/O per chunk; None if it is one I/O of any size."""
     least_request_bytes: int | None = None
     """Bytes that a request uses at least, unless it continues the one before; None for none."""
-    metered: Metered | None = None
+    metered: cost_model.Metered | None = None
     """How the bytes of requests are metered; None if each byte counts."""
 
     @property
@@ -180,15 +156,15 @@ class Burst(msgspec.Struct, frozen=True):
 class PromisedShare(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The share of the IOPS limit that is promised for requests of one size."""
 
-    request_bytes: Bytes
+    request_bytes: schema.Bytes
     share: Share
 
 
 class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The requests for which a promise holds."""
 
-    request_bytes: Bytes
-    queue_depth: Annotated[int, whole_number(1, 10**6)] | None = None
+    request_bytes: schema.Bytes
+    queue_depth: Annotated[int, schema.whole_number(1, 10**6)] | None = None
     """Requests in flight; None where the provider does not state it."""
 
 
@@ -201,8 +177,8 @@ class OneUnit(msgspec.Struct, frozen=True):
 
     size_bytes: int
     rates: Rates
-    promise_charges: tuple[Charge, ...]
-    enforced_charges: tuple[Charge, ...]
+    promise_charges: tuple[cost_model.Charge, ...]
+    enforced_charges: tuple[cost_model.Charge, ...]
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -214,21 +190,20 @@ class Limits(msgspec.Struct, frozen=True):
     """Of reads, and of writes unless they have their own; None if none is stated for reads."""
     latency_kind: LatencyKind | None = None
     write_latency_s: float | None = None
-    latency_time_share: float | None = None
-    """Share of the time for which the latency is stated."""
+    latency_time_share: float | None = None  # share of the time for which the latency is stated
     promised_time_share: float | None = None
     """Share of the time for which the rates are promised; None where the provider states none."""
-    promise_charges: tuple[Charge, ...] = ()
+    promise_charges: tuple[cost_model.Charge, ...] = ()
     """Charges of the promise: load 1.0 is exactly the promise."""
-    enforced_charges: tuple[Charge, ...] = ()
+    enforced_charges: tuple[cost_model.Charge, ...] = ()
     """Charges at which the limiter throttles; they differ where only a range is known."""
-    throttled_charges: tuple[Charge, ...] = ()
+    throttled_charges: tuple[cost_model.Charge, ...] = ()
     """The enforced charges of a disk that is throttled at its baseline. With drain `excess` such a
     disk uses refilled credits at once, so that its rate is above the baseline by the fill rate."""
     burst: Burst | None = None
-    burst_charges: tuple[Charge, ...] = ()
+    burst_charges: tuple[cost_model.Charge, ...] = ()
     """Charges while credits last; empty without burst."""
-    burst_throttled_charges: tuple[Charge, ...] = ()
+    burst_throttled_charges: tuple[cost_model.Charge, ...] = ()
     """Charges at which the limiter throttles a burst; they differ where only a range is known."""
     promised_shares: tuple[PromisedShare, ...] = ()
     """By ascending request size; empty where the full IOPS are promised for every size."""
@@ -237,8 +212,7 @@ class Limits(msgspec.Struct, frozen=True):
     shared_by: str | None = None
     """Who shares the limits of a network file storage; None for a disk. What one of them is served
     below a limit proves nothing."""
-    relief: str | None = None
-    """What helps where credits are used up, as a sentence."""
+    relief: str | None = None  # what helps where credits are used up, as a sentence
     client: "Limits | None" = None
     """What one client of a network file storage may get; None if that is not stated."""
     limiter: Limiter = Limiter()
@@ -266,7 +240,7 @@ def build_limits(
     latency_s: float | None = None,
     latency_kind: LatencyKind | None = None,
     burst: Burst | None = None,
-    cost: CostModel = PerRequest(),  # noqa: B008 -- frozen
+    cost: cost_model.CostModel = cost_model.PerRequest(),  # noqa: B008 -- frozen
 ) -> Limits:
     """Return the limits of these rates under a budget, with their charges.
 
@@ -305,26 +279,28 @@ def promised_share(shares: tuple[PromisedShare, ...], request_bytes: int) -> flo
 
 
 def _charges(
-    rates: Rates, budgets: Budgets, cost: CostModel
-) -> tuple[tuple[Charge, ...], tuple[Charge, ...]]:
+    rates: Rates, budgets: Budgets, cost: cost_model.CostModel
+) -> tuple[tuple[cost_model.Charge, ...], tuple[cost_model.Charge, ...]]:
     """Return the charges that are published, and those that are enforced."""
-    if isinstance(cost, Additive):
-        return published_charges(rates), enforced_charges(rates, cost)
-    separate, shared = separate_charges(rates), shared_charges(rates)
+    if isinstance(cost, cost_model.Additive):
+        return cost_model.published_charges(rates), enforced_charges(rates, cost)
+    separate, shared = cost_model.separate_charges(rates), cost_model.shared_charges(rates)
     charges = tuple(
         charge
         for limit, kind in (("iops", budgets.iops), ("bandwidth", budgets.bandwidth))
         for charge in (separate if kind == "separate" else shared)
         if charge.limit == limit
     )
-    if isinstance(cost, Metered):
+    if isinstance(cost, cost_model.Metered):
         charges = metered(charges, cost)
-    elif isinstance(cost, Chunks):
-        charges = chunked(charges, cost.chunk_bytes)
+    elif isinstance(cost, cost_model.Chunks):
+        charges = cost_model.chunked(charges, cost.chunk_bytes)
     return charges, charges
 
 
-def _with_refill(charges: tuple[Charge, ...], burst: Burst | None) -> tuple[Charge, ...]:
+def _with_refill(
+    charges: tuple[cost_model.Charge, ...], burst: Burst | None
+) -> tuple[cost_model.Charge, ...]:
     """Return the charges of a disk that uses refilled credits at once (drain `excess`)."""
     buckets = burst.buckets if burst is not None else ()
     factor = 1 + max(
@@ -332,7 +308,7 @@ def _with_refill(charges: tuple[Charge, ...], burst: Burst | None) -> tuple[Char
         default=0.0,
     )
     return tuple(
-        Charge(limit, *(cost_s / factor for cost_s in costs_s))
+        cost_model.Charge(limit, *(cost_s / factor for cost_s in costs_s))
         for limit, *costs_s in map(msgspec.structs.astuple, charges)
     )
 
@@ -341,10 +317,8 @@ TermsSource = Literal["configuration", "file", "api", "metadata", "none"]
 """Who says what a disk is, the best first."""
 TERMS_SOURCES: tuple[TermsSource, ...] = get_args(TermsSource)
 
-UNKNOWN_TERMS = "unknown"
-"""Terms and provider of a disk of which nothing says what it was sold as."""
-CUSTOM_TERMS = "custom"
-"""Terms and provider of a disk whose terms are written out, wherever."""
+UNKNOWN_TERMS = "unknown"  # terms and provider of a disk of which nothing says what it was sold as
+CUSTOM_TERMS = "custom"  # terms and provider of a disk whose terms are written out, wherever
 TERMS_TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
 """What people read of terms that are no type of the catalogue."""
 
@@ -356,13 +330,11 @@ class Assignment(msgspec.Struct, frozen=True):
     """Id in the catalogue, `custom` for terms that are written out, `unknown` where nothing
     says what the disk is. A new type of a provider is as its API spells it."""
     provider: str
-    reason: str
-    """One sentence for the user: what matched, or that nothing did."""
+    reason: str  # one sentence for the user: what matched, or that nothing did
     size_bytes: int
     """Size from which the limits are derived: the kernel's, unless the configuration sets one."""
     limits: Limits
-    caching: Caching | None = None
-    """None if it is not known."""
+    caching: Caching | None = None  # None if it is not known
     shares_limits: bool = False
     """Other monitored disks of this type share the limits, which are those of their total size."""
     source: TermsSource = "none"

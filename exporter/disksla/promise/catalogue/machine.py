@@ -31,8 +31,7 @@ from disksla.promise.catalogue.limits import (
 from disksla.promise.catalogue.rules import Amount
 from disksla.promise.catalogue.terms import Confidence, RowSource
 
-Row = Mapping[str, str]
-"""A line of a table, by column."""
+Row = Mapping[str, str]  # a line of a table, by column
 
 MachineKey = Literal["name", "series", "vcpus"]
 
@@ -82,24 +81,20 @@ class MachineBurst(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     seconds: Seconds
-    inferred: Text
-    """What the provider states, from which the credits are inferred."""
+    inferred: Text  # what the provider states, from which the credits are inferred
 
 
 class GroupRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A group of disk types, and where the limit is that they share."""
 
     name: Text
-    title: Text
-    """What the limit is over, such as 'all its EBS volumes together'."""
-    covers: tuple[Text, ...]
-    """Ids of the types of disk."""
+    title: Text  # what the limit is over, such as 'all its EBS volumes together'
+    covers: tuple[Text, ...]  # ids of the types of disk
     instead_of: Text | None = None
     """The group that its disks are in where the table has no limits of this group."""
     is_cache: Flag = False
     """Whether it is over requests to the cache of the host, which are not sent to a disk."""
-    rows: Mapping[str, Text] = {}
-    """Lines of the table that it is in, by column; all if empty."""
+    rows: Mapping[str, Text] = {}  # lines of the table that it is in, by column; all if empty
     budget: BudgetKind | Budgets
     read_iops: MachineIops
     write_iops: MachineIops
@@ -123,14 +118,12 @@ class MachineRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     key: MachineKey
     """`name`: the table has each machine type. `series`: it has series with numbers of vCPUs, and
     machine types. `vcpus`: the limits follow from the number of vCPUs, without a table."""
-    prefix: Text | None = None
-    """Beginning of all names, which may be left out."""
+    prefix: Text | None = None  # beginning of all names, which may be left out
     sources: tuple[RowSource, ...]
     confidence: Confidence
     not_known: LongText
     groups: tuple[GroupRule, ...]
-    common: Any = None
-    """Anchors, for aliases and merge keys."""
+    common: Any = None  # anchors, for aliases and merge keys
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -138,8 +131,7 @@ class Machine(msgspec.Struct, frozen=True):
 
     name: str | None
     """Machine type, as the provider writes it; None where the limits follow from the vCPUs."""
-    vcpus: int | None
-    """None where they are not part of the question."""
+    vcpus: int | None  # None where they are not part of the question
     rows: tuple[Row, ...]
 
     @property
@@ -153,8 +145,7 @@ class MachineGroup(msgspec.Struct, frozen=True):
 
     name: str
     title: str
-    covers: tuple[str, ...]
-    """Ids of the types of disk."""
+    covers: tuple[str, ...]  # ids of the types of disk
     is_cache: bool
     """Whether it is over requests to the cache of the host, which are not sent to a disk."""
     limits: Limits
@@ -168,8 +159,7 @@ class MachineChoice(msgspec.Struct, frozen=True):
     """How the limits of the machine that disksla runs on are found, for one provider."""
 
     rules: MachineRules
-    machine: Machine | None
-    """None if they follow from the vCPUs of a tick."""
+    machine: Machine | None  # None if they follow from the vCPUs of a tick
 
 
 class SharedLimits(msgspec.Struct, frozen=True):
@@ -180,19 +170,16 @@ class SharedLimits(msgspec.Struct, frozen=True):
     machine: str
     """Machine type, as the provider writes it, or the number of vCPUs; empty if not known."""
     limits: Limits
-    covers: tuple[str, ...] | None = None
-    """Ids of the types of disk; None for all volumes."""
+    covers: tuple[str, ...] | None = None  # ids of the types of disk; None for all volumes
     covers_unknown: bool = False
     """Volumes of unknown type are in the group, too: the machine has no other."""
-    of_type: bool = False
-    """They are the limits of a type of disk, by the total size of its disks."""
+    of_type: bool = False  # they are the limits of a type of disk, by the total size of its disks
     device: str | None = None
     """The one disk that they are over: a mount of a file storage, of which they are what one
     client may get."""
     is_cache: bool = False
     """They are over requests to the cache of the host: all of the disks that it caches."""
-    excludes_hits: bool = False
-    """Requests that the cache of the host serves do not count."""
+    excludes_hits: bool = False  # requests that the cache of the host serves do not count
 
     def covers_disk(self, terms: str, *, is_local: bool | None) -> bool:
         """Return whether a disk with these terms is in the group.

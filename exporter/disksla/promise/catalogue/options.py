@@ -27,8 +27,7 @@ class Chosen(NamedTuple):
 
     option: Option | OptionOfValue
     value: str
-    changes: Changes | None
-    """None for a default that changes nothing."""
+    changes: Changes | None  # None for a default that changes nothing
 
 
 def chosen_values(terms: Terms, chosen: Mapping[str, str]) -> dict[str, Chosen]:

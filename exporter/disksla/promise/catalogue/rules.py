@@ -13,12 +13,10 @@ import msgspec
 from disksla.base.schema import Bytes, BytesPerSecond, Flag, Number
 from disksla.base.units import GIB
 
-Amount = TypeVar("Amount", bound=float)
-"""What a rule returns, with the field type of its numbers."""
+Amount = TypeVar("Amount", bound=float)  # what a rule returns, with the field type of its numbers
 
 _NO_AMOUNT: Any = 0.0
-_DIGITS = 9
-"""Of a number of units, before it is rounded."""
+_DIGITS = 9  # of a number of units, before it is rounded
 
 
 class RuleInput(NamedTuple):
@@ -29,8 +27,7 @@ class RuleInput(NamedTuple):
     """The value that the customer chose for this limit; None where none was chosen."""
     other: float | None = None
     """The other limit of the same direction: the IOPS for a bandwidth, and the reverse."""
-    other_provisioned: float | None = None
-    """The value that the customer chose for the other limit."""
+    other_provisioned: float | None = None  # the value that the customer chose for the other limit
 
     def of_other(self, *, of_provisioned: bool) -> float:
         """Return the other limit, or only what the customer bought of it."""
@@ -206,8 +203,7 @@ class Provisioned(_Rule, Generic[Amount], frozen=True, tag="provisioned"):
     A bound, and the value where none was chosen, is a number or a rule.
     """
 
-    minimum: Amount | SizeRule[Amount] | FromIops | None = None
-    """None for zero."""
+    minimum: Amount | SizeRule[Amount] | FromIops | None = None  # None for zero
     maximum: Amount | SizeRule[Amount] | FromIops | None = None
     """None where the provider states none."""
     default: Amount | SizeRule[Amount] | FromIops | None = None
@@ -309,8 +305,7 @@ BandwidthRule = (
     | FromIops
     | _SeveralRules[BytesPerSecond]
 )
-PeakRule = SizeRule[Amount] | Least[Amount] | FromBaseline[Amount]
-"""A rule for a burst rate."""
+PeakRule = SizeRule[Amount] | Least[Amount] | FromBaseline[Amount]  # a rule for a burst rate
 
 
 def provisioned_parts(rule: object) -> list[Provisioned[float]]:

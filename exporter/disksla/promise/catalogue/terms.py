@@ -6,64 +6,44 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from disksla.base import schema
 from disksla.base.errors import DiskslaError
-from disksla.base.schema import (
-    Bytes,
-    BytesPerSecond,
-    Date,
-    Flag,
-    InvalidFieldsError,
-    LongText,
-    Seconds,
-    Text,
-    pattern,
-)
+from disksla.promise.catalogue import limits
 from disksla.promise.catalogue.burst_rules import BurstRule, Provision
 from disksla.promise.catalogue.cost_model import Additive, CostModel, PerRequest, Rates
-from disksla.promise.catalogue.limits import (
-    Address,
-    BudgetKind,
-    Budgets,
-    Conditions,
-    LatencyKind,
-    LimiterTerms,
-    PromisedShare,
-    Share,
-)
 from disksla.promise.catalogue.rules import BandwidthRule, FromBandwidth, FromIops, IopsRule
 
 _NAME = r"[a-z0-9][a-z0-9_-]*"
 _CHARACTERS = "of lower-case letters, digits, - and _"
-_Provider = Annotated[str, pattern(f"a name {_CHARACTERS}, such as vk", _NAME)]
+_Provider = Annotated[str, schema.pattern(f"a name {_CHARACTERS}, such as vk", _NAME)]
 _ApiName = Annotated[
     str,
-    pattern("a name of letters, digits and -_/+., such as Premium_LRS", r"[A-Za-z0-9][\w/+.-]*"),
+    schema.pattern(
+        "a name of letters, digits and -_/+., such as Premium_LRS", r"[A-Za-z0-9][\w/+.-]*"
+    ),
 ]
 _Id = Annotated[
-    str, pattern(f"PROVIDER.NAME {_CHARACTERS}, such as vk.ceph-ssd", rf"{_NAME}\.{_NAME}")
+    str, schema.pattern(f"PROVIDER.NAME {_CHARACTERS}, such as vk.ceph-ssd", rf"{_NAME}\.{_NAME}")
 ]
 
 
 class RowSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The origin of a row."""
 
-    url: Address
-    date: Date
-    """Day of the revision, or the day of reading where the source has none."""
-    revision: Text | None = None
-    """Repository and commit of the text behind the page."""
-    note: LongText | None = None
-    """What the source states, in particular about its units."""
+    url: limits.Address
+    date: schema.Date  # day of the revision, or the day of reading where the source has none
+    revision: schema.Text | None = None  # repository and commit of the text behind the page
+    note: schema.LongText | None = None  # what the source states, in particular about its units
 
 
 class LatencyTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The latency that the provider states, and whether it is guaranteed."""
 
-    kind: LatencyKind
-    seconds: Seconds | None = None
+    kind: limits.LatencyKind
+    seconds: schema.Seconds | None = None
     """Of reads, and of writes unless they have their own; None if it is stated for writes only."""
-    write_seconds: Seconds | None = None
-    time_share: Share | None = None
+    write_seconds: schema.Seconds | None = None
+    time_share: limits.Share | None = None
     """Share of the time for which it is stated; None where the provider states none."""
 
     def __post_init__(self) -> None:
@@ -75,33 +55,30 @@ class LatencyTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Sizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The sizes in which a type is sold."""
 
-    least_bytes: Bytes | None = None
-    most_bytes: Bytes | None = None
+    least_bytes: schema.Bytes | None = None
+    most_bytes: schema.Bytes | None = None
 
 
 class ClientLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a file storage allows one of its clients."""
 
-    budget: BudgetKind
-    read_bytes_per_second: BytesPerSecond | None = None
-    write_bytes_per_second: BytesPerSecond | None = None
-    below_bytes: Bytes | None = None
+    budget: limits.BudgetKind
+    read_bytes_per_second: schema.BytesPerSecond | None = None
+    write_bytes_per_second: schema.BytesPerSecond | None = None
+    below_bytes: schema.Bytes | None = None
     """Smallest size for which it is not stated; None if it is stated for any."""
-    metered: Flag = False
-    """Whether its bytes count by the cost model."""
+    metered: schema.Flag = False  # whether its bytes count by the cost model
 
 
 class Changes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one value of an option changes in a row; keys that are absent change nothing."""
 
-    without: tuple[Literal["read_iops", "burst"], ...] = ()
-    """Rules of the row that do not apply."""
-    budget: BudgetKind | Budgets | None = None
-    shared_by: Text | None = None
+    without: tuple[Literal["read_iops", "burst"], ...] = ()  # rules of the row that do not apply
+    budget: limits.BudgetKind | limits.Budgets | None = None
+    shared_by: schema.Text | None = None
     client: ClientLimits | None = None
-    least_size_bytes: Bytes | None = None
-    """Smallest disk that may have it."""
-    as_size_bytes: Bytes | None = None
+    least_size_bytes: schema.Bytes | None = None  # smallest disk that may have it
+    as_size_bytes: schema.Bytes | None = None
     """The limits are those of a disk of this size, if it is larger."""
     read_iops: IopsRule | None = None
     write_iops: IopsRule | None = None
@@ -112,10 +89,8 @@ class Changes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    about: Text
-    """What it is, and the name that the cloud's API has for it."""
-    default: Text
-    """The value of a disk for which none was chosen."""
+    about: schema.Text  # what it is, and the name that the cloud's API has for it
+    default: schema.Text  # the value of a disk for which none was chosen
 
 
 class OptionOfValue(_Option, frozen=True):
@@ -141,18 +116,17 @@ class BurstExample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The burst of an example."""
 
     rates: Rates
-    seconds: Seconds | None = None
+    seconds: schema.Seconds | None = None
     """Time for which full credits last at the burst rate; None without credits."""
 
 
 class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A size and its limits, to check the rules of the row."""
 
-    size_bytes: Bytes
+    size_bytes: schema.Bytes
     rates: Rates
     provisioned: Provision | None = None
-    burst: BurstExample | None = None
-    """None if the burst is not compared."""
+    burst: BurstExample | None = None  # None if the burst is not compared
 
 
 _FOLLOWS = (FromIops, FromBandwidth)
@@ -170,35 +144,29 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """
 
     id: _Id
-    title: Text
-    provider: _Provider
-    """Value of the label `provider`."""
-    provider_name: Text
+    title: schema.Text
+    provider: _Provider  # value of the label `provider`
+    provider_name: schema.Text
     examples: tuple[Example, ...]
-    sources: tuple[RowSource, ...] = ()
-    """Required for the rows of the package."""
+    sources: tuple[RowSource, ...] = ()  # required for the rows of the package
     confidence: Confidence = "high"
     """`high`: the provider's own text was read in full. `medium`: it was read through a copy or a
     program, or has probably changed since. `low`: others state it."""
-    not_known: LongText | None = None
-    """What the provider does not state."""
-    aliases: tuple[_Id, ...] = ()
-    """Former names of the type."""
-    api_names: tuple[_ApiName, ...] = ()
-    """Names of the type in the provider's API."""
-    binary_gb: Flag = False
-    """Whether the provider writes GB and MB for GiB and MiB."""
+    not_known: schema.LongText | None = None  # what the provider does not state
+    aliases: tuple[_Id, ...] = ()  # former names of the type
+    api_names: tuple[_ApiName, ...] = ()  # names of the type in the provider's API
+    binary_gb: schema.Flag = False  # whether the provider writes GB and MB for GiB and MiB
     sizes: Sizes = Sizes()
     scope: Scope = "disk"
     """`machine`: all disks of the type on a machine together have the limit of their size."""
-    shared_by: Text | None = None
+    shared_by: schema.Text | None = None
     """Who shares the limits, of a network file storage; None for disks."""
-    relief: LongText | None = None
+    relief: schema.LongText | None = None
     """What helps where credits are used up, as a sentence; None if it is not stated."""
     client: ClientLimits | None = None
-    allocation_unit_bytes: Bytes | None = None
+    allocation_unit_bytes: schema.Bytes | None = None
     """Of a type without limits; rules have it otherwise."""
-    budget: BudgetKind | Budgets | None = None
+    budget: limits.BudgetKind | limits.Budgets | None = None
     cost: CostModel = PerRequest()
     read_iops: IopsRule | None = None
     write_iops: IopsRule | None = None
@@ -206,14 +174,14 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     write_bandwidth: BandwidthRule | None = None
     options: Mapping[str, Option] = {}
     latency: LatencyTerms | None = None
-    promised_time_share: Share | None = None
+    promised_time_share: limits.Share | None = None
     """Share of the time for which the rates are promised; None where the provider states none."""
-    promised_shares: tuple[PromisedShare, ...] = ()
+    promised_shares: tuple[limits.PromisedShare, ...] = ()
     """By ascending request size; empty where the full IOPS are promised for every size."""
-    iops_conditions: Conditions | None = None
-    bandwidth_conditions: Conditions | None = None
+    iops_conditions: limits.Conditions | None = None
+    bandwidth_conditions: limits.Conditions | None = None
     burst: BurstRule | None = None
-    limiter: LimiterTerms | None = None
+    limiter: limits.LimiterTerms | None = None
 
     @property
     def names(self) -> dict[str, None]:
@@ -227,9 +195,9 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return self.shared_by is not None
 
     @property
-    def _budgets(self) -> tuple[BudgetKind | None, BudgetKind | None]:
+    def _budgets(self) -> tuple[limits.BudgetKind | None, limits.BudgetKind | None]:
         """The budgets of requests and of bytes."""
-        if isinstance(self.budget, Budgets):
+        if isinstance(self.budget, limits.Budgets):
             return self.budget.iops, self.budget.bandwidth
         return self.budget, self.budget
 
@@ -237,7 +205,7 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """Raise InvalidFieldsError if parts of the row contradict each other."""
         found = (*self._contradictions(), *self._wrong_rules())
         if found:
-            raise InvalidFieldsError({(key,): text for key, text in found})
+            raise schema.InvalidFieldsError({(key,): text for key, text in found})
 
     def _contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield the key of each part besides rules that others contradict, and what is wrong."""

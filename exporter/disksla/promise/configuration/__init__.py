@@ -8,7 +8,6 @@ from disksla.promise.configuration.found_terms import (
     shadowed_entries,
     unused_entries,
 )
-from disksla.promise.configuration.match_index import is_sold
 from disksla.promise.configuration.matched import (
     Matched,
     changes,

@@ -11,8 +11,7 @@ from disksla.promise.configuration.settings import DiskEntry, Settings
 from disksla.promise.disk_entry import CATALOG_ID, SoldDisk
 from disksla.promise.terms_file import TermsFileOf
 
-TermsFile = TermsFileOf[DiskEntry | None]
-"""None in place of an invalid entry."""
+TermsFile = TermsFileOf[DiskEntry | None]  # None in place of an invalid entry
 
 
 class FileEntry(SoldDisk, frozen=True):
@@ -69,10 +68,8 @@ def in_order(files: tuple[TermsFile, ...]) -> tuple[TermsFile, ...]:
 class ConfigurationText(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the operator wrote, for recordings: it is checked again when they are read."""
 
-    settings: str = ""
-    """The configuration file; empty without one."""
-    catalog: Mapping[str, str] = {}
-    """The files of `catalog.d`, by path."""
+    settings: str = ""  # the configuration file; empty without one
+    catalog: Mapping[str, str] = {}  # the files of `catalog.d`, by path
 
 
 class Configuration(msgspec.Struct, frozen=True):
@@ -86,5 +83,4 @@ class Configuration(msgspec.Struct, frozen=True):
     """Why the limits of the machine are not known although its type is."""
     unknown_machines: frozenset[str] = frozenset()
     """Providers whose machines have limits, where the type of this one is not known."""
-    terms_files: tuple[TermsFile, ...] = ()
-    """What the files of terms.d say, the best source first."""
+    terms_files: tuple[TermsFile, ...] = ()  # what the files of terms.d say, the best source first

@@ -5,19 +5,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from disksla.base.schema import Bytes, BytesPerSecond, Seconds, rate, whole_number
-from disksla.promise.catalogue import (
-    USUAL_IOPS_CONDITIONS,
-    Bucket,
-    BudgetKind,
-    Burst,
-    Conditions,
-    LatencyKind,
-    LimiterTerms,
-    Limits,
-    Rates,
-    Resource,
-    build_limits,
-)
+from disksla.promise import catalogue
 from disksla.promise.disk_entry import Iops
 
 
@@ -48,18 +36,17 @@ class SumBurst(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _CustomTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="budget"):
     latency_s: Seconds | None = msgspec.field(default=None, name="latency")
-    latency_kind: LatencyKind | None = None
-    """None for `guaranteed`."""
+    latency_kind: catalogue.LatencyKind | None = None  # None for `guaranteed`
     queue_depth: Annotated[int, whole_number(1, 10**6)] | None = None
     request_bytes: Bytes | None = msgspec.field(default=None, name="request_size")
     """Requests in flight, and their size, for which the rates hold."""
-    limiter: LimiterTerms | None = None
+    limiter: catalogue.LimiterTerms | None = None
 
 
 class SumTerms(_CustomTerms, frozen=True, tag="sum", kw_only=True):
     """Reads and writes together have one limit."""
 
-    budget: ClassVar[BudgetKind] = "sum"
+    budget: ClassVar[catalogue.BudgetKind] = "sum"
     iops: Iops | None = None
     bytes_per_second: BytesPerSecond | None = msgspec.field(default=None, name="bandwidth")
     burst: SumBurst | None = None
@@ -79,7 +66,7 @@ class SumTerms(_CustomTerms, frozen=True, tag="sum", kw_only=True):
                 )
 
     @property
-    def rates(self) -> Rates:
+    def rates(self) -> catalogue.Rates:
         """The limits, the same for reads and for writes."""
         return _shared(self.iops, self.bytes_per_second)
 
@@ -87,7 +74,7 @@ class SumTerms(_CustomTerms, frozen=True, tag="sum", kw_only=True):
 class SeparateTerms(_CustomTerms, frozen=True, tag="separate", kw_only=True):
     """Reads and writes have separate limits."""
 
-    budget: ClassVar[BudgetKind] = "separate"
+    budget: ClassVar[catalogue.BudgetKind] = "separate"
     read_iops: Iops | None = None
     write_iops: Iops | None = None
     read_bytes_per_second: BytesPerSecond | None = msgspec.field(
@@ -102,9 +89,9 @@ class SeparateTerms(_CustomTerms, frozen=True, tag="separate", kw_only=True):
         _check(self)
 
     @property
-    def rates(self) -> Rates:
+    def rates(self) -> catalogue.Rates:
         """The limits."""
-        return Rates(
+        return catalogue.Rates(
             self.read_iops,
             self.write_iops,
             self.read_bytes_per_second,
@@ -115,15 +102,15 @@ class SeparateTerms(_CustomTerms, frozen=True, tag="separate", kw_only=True):
 class TimeSharedTerms(SeparateTerms, frozen=True, tag="time_shared"):
     """Reads and writes share the disk's time: r/R + w/W <= 1."""
 
-    budget: ClassVar[BudgetKind] = "time_shared"
+    budget: ClassVar[catalogue.BudgetKind] = "time_shared"
 
 
 CustomTerms = SumTerms | SeparateTerms | TimeSharedTerms
 
 
-def custom_limits(terms: CustomTerms) -> Limits:
+def custom_limits(terms: CustomTerms) -> catalogue.Limits:
     """Return the limits of custom terms, which do not depend on the size of the disk."""
-    limits = build_limits(
+    limits = catalogue.build_limits(
         terms.rates,
         terms.budget,
         terms.latency_s,
@@ -134,36 +121,36 @@ def custom_limits(terms: CustomTerms) -> Limits:
         limits = msgspec.structs.replace(limits, limiter=terms.limiter.limiter)
     if terms.queue_depth is None and terms.request_bytes is None:
         return limits
-    request_bytes = terms.request_bytes or USUAL_IOPS_CONDITIONS.request_bytes
+    request_bytes = terms.request_bytes or catalogue.USUAL_IOPS_CONDITIONS.request_bytes
     return msgspec.structs.replace(
-        limits, iops_conditions=Conditions(request_bytes, terms.queue_depth)
+        limits, iops_conditions=catalogue.Conditions(request_bytes, terms.queue_depth)
     )
 
 
 def _check(terms: CustomTerms) -> None:
-    if terms.rates == Rates():
+    if terms.rates == catalogue.Rates():
         raise ValueError("found no rate; expected at least one rate of IOPS or bandwidth")
     if terms.latency_kind is not None and terms.latency_s is None:
         raise ValueError("found latency_kind without latency; expected both")
 
 
-def _burst(terms: SumTerms) -> Burst | None:
+def _burst(terms: SumTerms) -> catalogue.Burst | None:
     burst = terms.burst
     if burst is None:
         return None
-    amounts: tuple[tuple[Resource, float | None, float | None, float | None], ...] = (
+    amounts: tuple[tuple[catalogue.Resource, float | None, float | None, float | None], ...] = (
         ("iops", burst.iops_credits, terms.iops, burst.iops),
         ("bytes", burst.credit_bytes, terms.bytes_per_second, burst.bytes_per_second),
     )
-    return Burst(
+    return catalogue.Burst(
         _shared(burst.iops, burst.bytes_per_second),
         tuple(
-            Bucket(resource, capacity, base, base, peak)
+            catalogue.Bucket(resource, capacity, base, base, peak)
             for resource, capacity, base, peak in amounts
             if capacity is not None and base is not None and peak is not None
         ),
     )
 
 
-def _shared(iops: float | None, bytes_per_second: float | None) -> Rates:
-    return Rates(iops, iops, bytes_per_second, bytes_per_second)
+def _shared(iops: float | None, bytes_per_second: float | None) -> catalogue.Rates:
+    return catalogue.Rates(iops, iops, bytes_per_second, bytes_per_second)

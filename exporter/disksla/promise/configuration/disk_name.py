@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from disksla.base.errors import DiskslaError
 from disksla.kernel.disks import Disk, devices_below, devices_on, mounted_device
 from disksla.kernel.procfs import Mount
-from disksla.promise.configuration.match_index import has_device_name, has_id, is_sold
+from disksla.promise.configuration.match_index import has_device_name, has_id
 from disksla.promise.configuration.matching import why_not_by_default
 
 _NOT_SAMPLED = dict.fromkeys(
@@ -57,7 +57,7 @@ def find_array(
             found = [disk for disk in disks if disk.name == device]
     wholes = {disk.partition_of or disk.name for disk in found}
     for array in (disk for disk in disks if disk.slaves and disk.name in wholes):
-        below = tuple(disk for disk in devices_below(array, disks) if is_sold(disk))
+        below = tuple(disk for disk in devices_below(array, disks) if disk.is_sold)
         return (array, below) if len(below) > 1 else None
     return None
 
@@ -73,7 +73,7 @@ def in_order(disks: Iterable[Disk]) -> list[Disk]:
 def _rank(disk: Disk) -> int:
     if why_not_by_default(disk) is None:
         return 1 if disk.is_local else 0
-    return 3 if is_sold(disk) else 2
+    return 3 if disk.is_sold else 2
 
 
 def _natural(name: str) -> list[tuple[str, int]]:
@@ -87,7 +87,7 @@ def _readings(
     short = name.removeprefix("/dev/")
     yield lambda disk: disk.name == short
     yield lambda disk: has_device_name(short, disk)
-    yield lambda disk: is_sold(disk) and has_id(name, disk)
+    yield lambda disk: disk.is_sold and has_id(name, disk)
     yield lambda disk: name == disk.persistent_volume
     yield lambda disk: disk.claim is not None and name == disk.full_claim
     if name.startswith("/") and name == short:
@@ -95,7 +95,7 @@ def _readings(
         device = _device_below(path, disks, mounts) if mounts else None
         yield (
             lambda disk: (
-                is_sold(disk)
+                disk.is_sold
                 and (
                     path in disk.mount_points
                     if device is None

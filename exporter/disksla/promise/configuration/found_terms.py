@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from disksla.kernel.disks import Disk
 from disksla.promise.catalogue import TermsSource
 from disksla.promise.configuration.configuration import TermsFile
-from disksla.promise.configuration.match_index import MatchIndex, is_sold
+from disksla.promise.configuration.match_index import MatchIndex
 from disksla.promise.configuration.settings import DiskEntry, Settings
 from disksla.promise.disk_entry import DiskMatch
 
@@ -18,10 +18,8 @@ class FoundTerms(NamedTuple):
     """The entry that applies to a disk."""
 
     entry: DiskEntry
-    place: str
-    """Where it is, for people."""
-    file: TermsFile | None
-    """The file that has it; None for the configuration."""
+    place: str  # where it is, for people
+    file: TermsFile | None  # the file that has it; None for the configuration
 
 
 class UnusedEntry(NamedTuple):
@@ -31,8 +29,7 @@ class UnusedEntry(NamedTuple):
     place: str
     reason: UnusedReason
     match: str
-    hint: str = ""
-    """What the entry may mean instead; empty if that is not known."""
+    hint: str = ""  # what the entry may mean instead; empty if that is not known
 
     def describe(self) -> str:
         """Return a sentence for people."""
@@ -67,7 +64,9 @@ def find_all(disks: Iterable[Disk], settings: Settings, terms_files: Iterable[Te
             has_matched[match] = bool(matching)
             new = [name for name in matching if name not in by_disk]
             if new:
-                by_disk |= dict.fromkeys(new, FoundTerms(entry, _said_by(file, place), file))
+                # Of a provider, who says it; else where it is.
+                said_by = place if file is None or file.source == "file" else file.origin
+                by_disk |= dict.fromkeys(new, FoundTerms(entry, said_by, file))
                 continue
         source = "configuration" if file is None else file.source
         if has_matched[match]:
@@ -126,14 +125,9 @@ def _entries(
             yield file, f"disks[{index}] of {file.name}", entry
 
 
-def _said_by(file: TermsFile | None, place: str) -> str:
-    """Return where an entry is, for people: of a provider, who says it."""
-    return place if file is None or file.source == "file" else file.origin
-
-
 def _device_by_mount(disks: Sequence[Disk]) -> dict[str, str]:
     """Return the disk that was sold on which a file system is, by mount point."""
-    sold = [disk for disk in reversed(disks) if is_sold(disk)]  # the first disk replaces others
+    sold = [disk for disk in reversed(disks) if disk.is_sold]  # the first disk replaces others
     return {point: disk.name for disk in sold for point in disk.mount_points}
 
 

@@ -14,8 +14,7 @@ _EBS_DASH = re.compile(r"^vol-(?=[0-9a-f]+$)")
 _UUID_START = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]")
 _WWN_PREFIX = re.compile(r"^(0x|naa\.|eui\.|3(?=(?:[0-9a-f]{16}){1,2}$))")
 
-Word = tuple[str, str]
-"""What is said of a disk, and its kind: ('serial', '0a1b')."""
+Word = tuple[str, str]  # what is said of a disk, and its kind: ('serial', '0a1b')
 _NONE: frozenset[str] = frozenset()
 
 
@@ -33,7 +32,7 @@ class MatchIndex:
         for disk in disks:
             for word in _words_of(disk):
                 self._all[word].add(disk.name)
-                if is_sold(disk):
+                if disk.is_sold:
                     self._sold[word].add(disk.name)
 
     def matching(self, match: DiskMatch) -> Collection[str]:
@@ -49,12 +48,6 @@ class MatchIndex:
 def matches(match: DiskMatch, disk: Disk) -> bool:
     """Return whether a disk matches all keys that are set."""
     return bool(MatchIndex((disk,)).matching(match))
-
-
-def is_sold(disk: Disk) -> bool:
-    """Return whether a disk is one that was sold: no partition, stacked device or further path."""
-    is_path = disk.hidden or disk.path_of is not None
-    return disk.partition_of is None and not disk.slaves and not is_path
 
 
 def has_device_name(name: str, disk: Disk) -> bool:

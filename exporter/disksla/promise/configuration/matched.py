@@ -15,23 +15,19 @@ from disksla.promise.configuration.found_terms import UnusedEntry, find_all
 from disksla.promise.configuration.matching import Assignments, assign_found
 from disksla.promise.terms_file import PersistentVolume
 
-MOST_NAMED = 5
-"""Entries and disks that a line of the log names."""
+MOST_NAMED = 5  # entries and disks that a line of the log names
 
 
 class Matched(msgspec.Struct, frozen=True):
     """The disks of a machine with their terms."""
 
     configuration: Configuration
-    inventory: tuple[Disk, ...] = ()
-    """All block devices."""
-    disks: tuple[Disk, ...] = ()
-    """The same, with the volumes of Kubernetes that files name."""
+    inventory: tuple[Disk, ...] = ()  # all block devices
+    disks: tuple[Disk, ...] = ()  # the same, with the volumes of Kubernetes that files name
     assignments: Assignments = Assignments({}, {})
     unused: tuple[UnusedEntry, ...] = ()
     """Entries that apply to no disk; none before the disks are known."""
-    cpus: int | None = None
-    """CPUs of the machine; None if they are not known."""
+    cpus: int | None = None  # CPUs of the machine; None if they are not known
 
 
 def match_disks(

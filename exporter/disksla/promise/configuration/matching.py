@@ -29,10 +29,8 @@ from disksla.promise.configuration.custom_terms import custom_limits
 from disksla.promise.configuration.found_terms import FoundTerms, find_all, find_terms
 from disksla.promise.configuration.settings import DiskEntry, Settings
 
-ALL_CLIENTS = "all clients"
-"""Who shares limits of a mount that are written out or not known."""
-_SIZES_APART = (TIB, 1024 * TIB)
-"""Limits that are the same for both do not depend on the size."""
+ALL_CLIENTS = "all clients"  # who shares limits of a mount that are written out or not known
+_SIZES_APART = (TIB, 1024 * TIB)  # limits that are the same for both do not depend on the size
 _EXCLUDED_DRIVERS = {
     "loop": "loop device",
     "ram": "memory",

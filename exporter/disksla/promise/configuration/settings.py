@@ -10,29 +10,11 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 import re2
 
-from disksla.base.schema import (
-    Bytes,
-    FieldType,
-    Flag,
-    Text,
-    choice,
-    duration,
-    pattern,
-    percentage,
-    rate,
-    size,
-    whole_number,
-)
+from disksla.base import schema
+from disksla.base.schema import pattern
 from disksla.base.units import KIB, MIB
+from disksla.promise import disk_entry
 from disksla.promise.configuration.custom_terms import CustomTerms
-from disksla.promise.disk_entry import (
-    CATALOG_ID,
-    PATH,
-    DeviceName,
-    DiskValues,
-    Strict,
-    is_mount_name,
-)
 
 ProbeKind = Literal["read-latency", "write-latency"]
 PROBE_KINDS: tuple[ProbeKind, ...] = get_args(ProbeKind)
@@ -96,45 +78,46 @@ _CRONTAB_FIELDS = 5
 CRONTAB_EXPECTED = (
     "minute, hour, day, month and weekday (by name), in UTC, such as '30 4 * * mon-fri'"
 )
-AbsolutePath = Annotated[str, pattern(PATH, r"/.*")]
+AbsolutePath = Annotated[str, pattern(disk_entry.PATH, r"/.*")]
 Regex = Annotated[
-    DevicePattern, FieldType("a regular expression such as '^vd[b-z]$'", DevicePattern.parse)
+    DevicePattern,
+    schema.FieldType("a regular expression such as '^vd[b-z]$'", DevicePattern.parse),
 ]
 WebAddress = Annotated[
     str,
     pattern("an address such as https://grafana.example.com/d/disksla-disk", r"https?://[^\s#]+"),
 ]
-CRONTAB = FieldType(CRONTAB_EXPECTED, _parse_crontab)
+CRONTAB = schema.FieldType(CRONTAB_EXPECTED, _parse_crontab)
 
 
-class SamplingSettings(Strict, frozen=True):
+class SamplingSettings(disk_entry.Strict, frozen=True):
     """How often the disks are sampled."""
 
-    interval_s: Annotated[float, duration("10ms", "10s", "100ms")] = msgspec.field(
+    interval_s: Annotated[float, schema.duration("10ms", "10s", "100ms")] = msgspec.field(
         default=0.1, name="interval"
     )
 
 
-class AssessmentSettings(Strict, frozen=True):
+class AssessmentSettings(disk_entry.Strict, frozen=True):
     """How rates are compared with limits."""
 
-    tolerance_ratio: Annotated[float, percentage(0.1, 50)] = msgspec.field(
+    tolerance_ratio: Annotated[float, schema.percentage(0.1, 50)] = msgspec.field(
         default=0.03, name="tolerance"
     )
     """Share by which a rate may be below a limit and count as at the limit."""
 
 
-class DiscoverySettings(Strict, frozen=True):
+class DiscoverySettings(disk_entry.Strict, frozen=True):
     """Which disks are monitored besides those under `disks`; patterns of kernel names."""
 
     include: tuple[Regex, ...] = ()
     exclude: tuple[Regex, ...] = ()
 
 
-class DiskEntry(DiskValues, frozen=True, kw_only=True):
+class DiskEntry(disk_entry.DiskValues, frozen=True, kw_only=True):
     """The terms of the matching disks."""
 
-    terms: Annotated[str, CATALOG_ID] | CustomTerms
+    terms: Annotated[str, disk_entry.CATALOG_ID] | CustomTerms
 
     def __post_init__(self) -> None:
         """Raise ValueError for provisioned rates or options together with custom terms."""
@@ -147,54 +130,53 @@ class DiskEntry(DiskValues, frozen=True, kw_only=True):
             )
 
 
-class MachineSettings(Strict, frozen=True):
+class MachineSettings(disk_entry.Strict, frozen=True):
     """The machine that disksla runs on, of which the limits over several disks follow."""
 
-    type: Text | None = None
-    """Machine type of the provider of the disks."""
-    vcpus: Annotated[int, whole_number(1, 10_000)] | None = None
+    type: schema.Text | None = None  # machine type of the provider of the disks
+    vcpus: Annotated[int, schema.whole_number(1, 10_000)] | None = None
     """Where limits follow from them; None for the CPUs that the kernel has."""
-    limits: CustomTerms | None = None
-    """The limits of all volumes together, written out."""
+    limits: CustomTerms | None = None  # the limits of all volumes together, written out
     exclude: tuple[Regex, ...] = ()
     """Kernel names of disks that no limit of the machine is over, such as local ones."""
 
 
-class ProbeEntry(Strict, frozen=True):
+class ProbeEntry(disk_entry.Strict, frozen=True):
     """A repeated measurement of latency."""
 
     kind: ProbeKind
     disks: (
-        Annotated[Literal["all"], choice("all", expected="all (or a list of kernel names)")]
-        | tuple[DeviceName, ...]
+        Annotated[Literal["all"], schema.choice("all", expected="all (or a list of kernel names)")]
+        | tuple[disk_entry.DeviceName, ...]
     ) = "all"
-    every_s: Annotated[float, duration("10s", "30d", "10m")] | None = msgspec.field(
+    every_s: Annotated[float, schema.duration("10s", "30d", "10m")] | None = msgspec.field(
         default=None, name="every"
     )
     """None for 10 minutes, or where `cron` is set."""
     cron: Annotated[str, CRONTAB] | None = None
     """Schedule in UTC, in the format of crontab(5); instead of `every`."""
-    splay_s: Annotated[float, duration("1s", "1d", "5m")] | None = msgspec.field(
+    splay_s: Annotated[float, schema.duration("1s", "1d", "5m")] | None = msgspec.field(
         default=None, name="splay"
     )
     """Time over which starts are spread; None for all of `every`, or 5 minutes after `cron`."""
-    rate_iops: Annotated[float, rate(1, 1000)] = 20.0
-    runtime_s: Annotated[float, duration("1s", "1m", "5s")] = msgspec.field(
+    rate_iops: Annotated[float, schema.rate(1, 1000)] = 20.0
+    runtime_s: Annotated[float, schema.duration("1s", "1m", "5s")] = msgspec.field(
         default=5.0, name="runtime"
     )
-    target: ProbeTarget | None = None
-    """None for the device with reads, and a file with writes."""
-    file_size_bytes: Annotated[int, size("64KiB", "64MiB", "1MiB")] = msgspec.field(
+    target: ProbeTarget | None = None  # None for the device with reads, and a file with writes
+    file_size_bytes: Annotated[int, schema.size("64KiB", "64MiB", "1MiB")] = msgspec.field(
         default=MIB, name="file_size"
     )
-    busy_share: Annotated[float, percentage(1, 100)] = msgspec.field(default=0.8, name="busy")
+    busy_share: Annotated[float, schema.percentage(1, 100)] = msgspec.field(
+        default=0.8, name="busy"
+    )
     """Load above which a disk is not probed. Programs at this load do not notice a probe, which
     adds at most 1 % (docs/measure.md)."""
-    credits_share: Annotated[float, percentage(0, 100)] = msgspec.field(
+    credits_share: Annotated[float, schema.percentage(0, 100)] = msgspec.field(
         default=0.05, name="credits"
     )
     """Share of the credit capacity below which a disk is not probed."""
-    daily_bytes: Bytes = msgspec.field(default=256 * MIB, name="daily")
+    daily_bytes: schema.Bytes = msgspec.field(default=256 * MIB, name="daily")
     """Most bytes that probes of this kind transfer on one disk in a UTC day."""
 
     def __post_init__(self) -> None:
@@ -234,18 +216,18 @@ class ProbeEntry(Strict, frozen=True):
 
     def covers(self, device: str) -> bool:
         """Return whether a monitored disk is to be probed; a mount never is."""
-        if is_mount_name(device):  # a probe would use what others pay for
+        if disk_entry.is_mount_name(device):  # a probe would use what others pay for
             return False
         return self.disks == "all" or device in self.disks
 
 
-class MetricsSettings(Strict, frozen=True):
+class MetricsSettings(disk_entry.Strict, frozen=True):
     """Which metrics are published; what is recorded, saved and shown does not depend on it."""
 
     profile: Profile = "default"
 
 
-class StateSettings(Strict, frozen=True):
+class StateSettings(disk_entry.Strict, frozen=True):
     """Where state is saved."""
 
     directory: AbsolutePath = "/var/lib/disksla"
@@ -256,21 +238,20 @@ def detected_directory(state_directory: str) -> str:
     return f"{state_directory.rstrip('/')}-detect"
 
 
-class EbsSettings(Strict, frozen=True):
+class EbsSettings(disk_entry.Strict, frozen=True):
     """What AWS counts of its disks, by `disksla ebs-statistics`."""
 
     socket: AbsolutePath = "/run/disksla-ebs/ebs.sock"
     """Unix socket of the helper; without it, there are no such statistics."""
 
 
-class PagesSettings(Strict, frozen=True):
+class PagesSettings(disk_entry.Strict, frozen=True):
     """What the pages of the daemon show besides the disks."""
 
-    dashboard: WebAddress | None = None
-    """The dashboard *Disk* in Grafana, to which they link."""
+    dashboard: WebAddress | None = None  # the dashboard *Disk* in Grafana, to which they link
 
 
-class Settings(Strict, frozen=True):
+class Settings(disk_entry.Strict, frozen=True):
     """The whole configuration; the default applies without a file."""
 
     sampling: SamplingSettings = SamplingSettings()
@@ -283,7 +264,7 @@ class Settings(Strict, frozen=True):
     ebs: EbsSettings = EbsSettings()
     state: StateSettings = StateSettings()
     pages: PagesSettings = PagesSettings()
-    consumers: Flag = True
+    consumers: schema.Flag = True
     """Whether the units, containers and pods that use a disk are named."""
     common: Any = None
     """Anchors, for aliases and merge keys elsewhere in the file; always None here."""

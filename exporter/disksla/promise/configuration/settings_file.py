@@ -31,8 +31,7 @@ from disksla.promise.disk_entry import CATALOG_ID
 
 DEFAULT_DIRECTORY = Path("/etc/disksla")
 DEFAULT_FILE = DEFAULT_DIRECTORY / "disksla.yml"
-TERMS_DIRECTORY = "terms.d"
-"""Beside the configuration file."""
+TERMS_DIRECTORY = "terms.d"  # beside the configuration file
 
 _LARGEST_DISK_BYTES = 1024 * TIB
 """Where the size of a disk is not known: a disk of this size may have any option, and bounds of
@@ -43,8 +42,7 @@ class TermsDirectory(NamedTuple):
     """A directory with terms files."""
 
     path: Path
-    follows_links: bool = True
-    """Whether a file may be a link, as those are that Kubernetes mounts."""
+    follows_links: bool = True  # whether a file may be a link, as those are that Kubernetes mounts
 
 
 def file_in_force(config_file: Path | None, default: Path = DEFAULT_FILE) -> Path | None:

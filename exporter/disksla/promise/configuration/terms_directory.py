@@ -25,10 +25,8 @@ from disksla.promise.configuration.settings_file import (
 from disksla.promise.terms_file import LISTS, TermsFileOf
 
 SUFFIXES = (".json", ".yaml", ".yml")
-MOST_FILES = 100
-"""Files that are read of one directory."""
-MOST_ENTRIES = 20_000
-"""Disks and volumes in the files of one directory: they take 35 MB."""
+MOST_FILES = 100  # files that are read of one directory
+MOST_ENTRIES = 20_000  # disks and volumes in the files of one directory: they take 35 MB
 
 
 class _Version(NamedTuple):
@@ -42,12 +40,10 @@ class _Version(NamedTuple):
 class TermsTrouble(NamedTuple):
     """What is wrong with a directory, a file or entries of a file."""
 
-    text: str
-    """A line per problem."""
+    text: str  # a line per problem
     source: TermsSource = "file"
     reason: Literal["invalid", "invalid_entry"] = "invalid"
-    items: int = 1
-    """How many entries are invalid, where the others are used."""
+    items: int = 1  # how many entries are invalid, where the others are used
 
 
 class TermsDirectories:
@@ -55,15 +51,12 @@ class TermsDirectories:
 
     def __init__(self, directories: Sequence[TermsDirectory]) -> None:
         """Prepare; nothing is read before `read`."""
-        self.directories = tuple(directories)
-        """May be changed between two reads."""
+        self.directories = tuple(directories)  # May be changed between two reads
         self.failures: Counter[tuple[TermsSource, str]] = Counter()
         """What could not be read or found out since the start, by source and reason. What
         persists counts once, and once per attempt of `disksla detect`."""
-        self._seen: dict[Path, _Version] = {}
-        """Versions of all files at the last call of `read`."""
-        self._read: dict[Path, _Version] = {}
-        """Versions of the files that have been read."""
+        self._seen: dict[Path, _Version] = {}  # versions of all files at the last call of `read`
+        self._read: dict[Path, _Version] = {}  # versions of the files that have been read
         self._failed: Counter[tuple[TermsSource, str]] = Counter()
         """New failures of the files that are being read."""
         self._files: dict[Path, TermsFile] = {}

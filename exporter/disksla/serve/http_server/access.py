@@ -34,8 +34,7 @@ from disksla.serve.http_server.http_protocol import (
     RequestHead,
 )
 from disksla.serve.http_server.tls import TlsContext
-from disksla.serve.http_server.turns import BUSY, TooManyError
-from disksla.serve.http_server.waiting import KnownClients
+from disksla.serve.http_server.turns import BUSY, KnownClients, TooManyError
 
 _LOG = logging.getLogger("disksla.web")
 

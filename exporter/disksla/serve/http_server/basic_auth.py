@@ -17,8 +17,7 @@ from functools import partial
 
 import bcrypt
 
-from disksla.serve.http_server.turns import TooManyError, Turns
-from disksla.serve.http_server.waiting import KnownClients
+from disksla.serve.http_server.turns import KnownClients, TooManyError, Turns
 
 MAX_PENDING = 128
 """Passwords being verified or waiting to be."""

@@ -40,6 +40,10 @@ from disksla.serve.http_server.connection import (
     ByteStream,
     ClientPool,
     HandshakeError,
+    Listen,
+    ListenAddress,
+    bind,
+    bound_address,
     streams_of,
 )
 from disksla.serve.http_server.http_protocol import (
@@ -49,9 +53,7 @@ from disksla.serve.http_server.http_protocol import (
     RequestHead,
     ServiceClass,
 )
-from disksla.serve.http_server.listen import Listen, ListenAddress, bind, bound_address
-from disksla.serve.http_server.turns import BUSY, MOST_SCRAPES, Application, Services
-from disksla.serve.http_server.waiting import client_of
+from disksla.serve.http_server.turns import BUSY, MOST_SCRAPES, Application, Services, client_of
 
 _LOG = logging.getLogger("disksla.web")
 

@@ -21,10 +21,13 @@ from disksla.kernel.disks import disk_key
 from disksla.measure.verification import VerificationReport
 from disksla.promise.configuration import Profile
 from disksla.serve.metrics.disk_metrics import DISK_METRICS
-from disksla.serve.metrics.machine_metrics import CONSUMER_METRICS, MACHINE_METRICS
-from disksla.serve.metrics.metric import Buckets, Labelled, Metric, Subject, Value
+from disksla.serve.metrics.machine_metrics import (
+    CONSUMER_METRICS,
+    MACHINE_METRICS,
+    PROVIDER_METRICS,
+)
+from disksla.serve.metrics.metric import Buckets, Metric, Subject, Value
 from disksla.serve.metrics.probe_metrics import PROBE_METRICS, VERIFICATION_METRICS
-from disksla.serve.metrics.provider_metrics import PROVIDER_METRICS
 from disksla.serve.metrics.self_metrics import (
     BUILD_METRICS,
     SAMPLER_METRICS,
@@ -54,40 +57,23 @@ def rows_of(metrics: Iterable[Metric[Subject]], profile: Profile) -> tuple[Metri
 
 def _reduced(metric: Metric[Subject], buckets: Buckets | None) -> Metric[Subject]:
     """Return a row without what only the profile `full` publishes."""
-    value = metric.value
-    if buckets is not None:
-        value, has_sum = _coarser(value, buckets.bounds), buckets.has_sum
-        return msgspec.structs.replace(metric, value=value, has_sum=has_sum)
-    if metric.is_rare or metric.only_in_full:
-        return msgspec.structs.replace(metric, value=_fewer(metric))
-    return metric
+    if buckets is None and not (metric.is_rare or metric.only_in_full):
+        return metric
 
-
-def _coarser(
-    value: Callable[[Subject], Value], bounds: tuple[float, ...]
-) -> Callable[[Subject], Value]:
-    def coarser(subject: Subject) -> Value:
-        histogram = value(subject)
-        return histogram.with_bounds(bounds) if isinstance(histogram, Histogram) else None
-
-    return coarser
-
-
-def _fewer(metric: Metric[Subject]) -> Callable[[Subject], Value]:
-    def kept(values: Labelled) -> Labelled:
-        return {
-            labels: number
-            for labels, number in values.items()
-            if (number or not metric.is_rare) and metric.only_in_full.isdisjoint(labels)
-        }
-
-    def fewer(subject: Subject) -> Value:
+    def reduced(subject: Subject) -> Value:
         value = metric.value(subject)
-        if metric.labels:
-            return kept(value) if isinstance(value, Mapping) else None
+        if isinstance(value, Histogram):
+            return value if buckets is None else value.with_bounds(buckets.bounds)
+        if isinstance(value, Mapping):
+            return {
+                labels: number
+                for labels, number in value.items()
+                if (number or not metric.is_rare) and metric.only_in_full.isdisjoint(labels)
+            }
         return value or None if metric.is_rare else value
 
-    return fewer
+    has_sum = buckets is None or buckets.has_sum
+    return msgspec.structs.replace(metric, value=reduced, has_sum=has_sum)
 
 
 Labels = dict[str, str]

@@ -2,15 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from disksla.kernel.disks import Disk
 from disksla.promise.catalogue import Limits, Rates
 from disksla.promise.configuration import Profile
-from disksla.serve.metrics.metric import Labelled, Metric, Value
+from disksla.serve.metrics.metric import Labelled, Metric, Value, lean
 from disksla.state.pipeline import DiskSnapshot
-
-
-def _burst_rates(limits: Limits) -> Rates | None:
-    return None if limits.burst is None else limits.burst.rates
 
 
 def _limit_rows(
@@ -43,7 +38,7 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
             snapshot.assignment.terms,
             limits.budget.kind if limits.budget and limits.rates != Rates() else "",
             limits.latency_kind or "",
-            _rotational(disk),
+            "" if disk.rotational is None else str(disk.rotational).lower(),
             snapshot.assignment.source,
             snapshot.machine_type or "",
             disk.kind,
@@ -51,57 +46,44 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
     }
 
 
+_VOLUME = (
+    "csi_driver", "volume_handle", "persistent_volume", "claim", "namespace", "storage_class",
+)  # fmt: skip
+
+
 def _kubernetes_volume(snapshot: DiskSnapshot) -> Labelled | None:
     disk = snapshot.disk
     if disk.csi_driver is None and disk.persistent_volume is None:
         return None
-    values = (
-        disk.csi_driver,
-        disk.volume_handle,
-        disk.persistent_volume,
-        disk.claim,
-        disk.namespace,
-        disk.storage_class,
-    )
-    return {tuple(value or "" for value in values): 1}
+    return {tuple(getattr(disk, field) or "" for field in _VOLUME): 1}
 
 
-def _rotational(disk: Disk) -> str:
-    return "" if disk.rotational is None else str(disk.rotational).lower()
-
-
+_INFO_LABELS = (
+    "serial", "wwn", "model", "provider", "terms", "budget", "latency_kind", "rotational",
+    "terms_source", "machine_type", "kind",
+)  # fmt: skip
+_VOLUME_LABELS = (
+    "csi_driver", "volume_handle", "persistentvolume", "persistentvolumeclaim", "namespace",
+    "storage_class",
+)  # fmt: skip
 _LIMIT = "promised by the terms for the size of this disk."
 _BURST_LIMIT = "allowed while burst credits last."
 
 IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
-    Metric(
+    lean(
         "disksla_disk_info",
         "The disk and its terms, always 1. budget is empty if and only if the disk has no"
         " limits. terms_source is who says what the disk is: configuration, file (of terms.d),"
         " api, metadata, or none. kind is disk or nfs.",
         _disk_info,
-        (
-            "serial",
-            "wwn",
-            "model",
-            "provider",
-            "terms",
-            "budget",
-            "latency_kind",
-            "rotational",
-            "terms_source",
-            "machine_type",
-            "kind",
-        ),
-        profile="lean",
+        _INFO_LABELS,
     ),
-    Metric(
+    lean(
         "disksla_mount_info",
         "Where a file system of the disk was mounted first, always 1. Bind mounts, and what pods"
         " and containers mount, are left out.",
         lambda snapshot: {(point,): 1 for point in snapshot.disk.file_system_mounts},
         ("mountpoint",),
-        profile="lean",
     ),
     Metric(
         "disksla_disk_holder_info",
@@ -109,20 +91,12 @@ IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         lambda snapshot: {(holder,): 1 for holder in snapshot.disk.holders},
         ("holder",),
     ),
-    Metric(
+    lean(
         "disksla_kubernetes_volume_info",
         "The volume of Kubernetes that the disk is, always 1. persistentvolumeclaim, its namespace"
         " and storage_class need a terms file with the volumes.",
         _kubernetes_volume,
-        (
-            "csi_driver",
-            "volume_handle",
-            "persistentvolume",
-            "persistentvolumeclaim",
-            "namespace",
-            "storage_class",
-        ),
-        profile="lean",
+        _VOLUME_LABELS,
     ),
     Metric(
         "disksla_disk_size_bytes",
@@ -133,11 +107,12 @@ IDENTITY_METRICS: tuple[Metric[DiskSnapshot], ...] = (
 
 LIMIT_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     *_limit_rows("limit", _LIMIT, lambda limits: limits.rates, "lean"),
-    Metric(
+    lean(
         "disksla_limit_latency_seconds",
         "Latency of a request in seconds that the terms state, under their conditions.",
         lambda snapshot: snapshot.assignment.limits.latency_s,
-        profile="lean",
     ),
-    *_limit_rows("burst_limit", _BURST_LIMIT, _burst_rates, "default"),
+    *_limit_rows(
+        "burst_limit", _BURST_LIMIT, lambda limits: getattr(limits.burst, "rates", None), "default"
+    ),
 )

@@ -1,21 +1,27 @@
-"""Metrics of each group of disks that share limits of the machine, and of who uses each disk."""
+"""Metrics of groups of disks under limits of the machine, of consumers, of what AWS counts."""
 
 from collections.abc import Callable, Iterator, Mapping
 
 from disksla.kernel.consumers import ConsumerSums, ConsumerTotals
 from disksla.promise.catalogue import Rates
 from disksla.promise.configuration import Profile
-from disksla.serve.metrics.metric import Buckets, Labelled, Metric, Value, credits_row, keyed
+from disksla.serve.metrics.metric import (
+    Buckets,
+    Labelled,
+    Metric,
+    Value,
+    credits_rows,
+    full,
+    keyed,
+    lean,
+)
 from disksla.state.pipeline import DiskSnapshot, GroupSnapshot
+from disksla.state.provider_count import ProviderState
 
 
 def _machine_info(group: GroupSnapshot) -> Labelled:
     budget = group.shared.limits.budget
     return {(group.shared.machine, group.shared.title, budget.kind if budget else ""): 1}
-
-
-def _rates(group: GroupSnapshot) -> Rates:
-    return group.shared.limits.rates
 
 
 def _burst_rates(group: GroupSnapshot) -> Rates:
@@ -47,22 +53,20 @@ def _limit_rows(
 _LOADS: Mapping[Profile, Buckets] = {"default": Buckets((0.95,))}
 
 MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
-    Metric(
+    lean(
         "disksla_machine_info",
         "Limits of the machine over a group of disks, always 1. machine is its type, or its number"
         " of vCPUs, title what the limit is over.",
         _machine_info,
         ("machine", "title", "budget"),
-        profile="lean",
     ),
-    Metric(
+    lean(
         "disksla_machine_disk_info",
         "A monitored disk in the group, always 1.",
         lambda group: {(device,): 1 for device in group.devices},
         ("device",),
-        profile="lean",
     ),
-    *_limit_rows("limit", "together", _rates, "lean"),
+    *_limit_rows("limit", "together", lambda group: group.shared.limits.rates, "lean"),
     *_limit_rows("burst_limit", "together while its burst credits last", _burst_rates, "default"),
     Metric(
         "disksla_machine_load_ratio",
@@ -72,39 +76,22 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         buckets=_LOADS,
         is_histogram=True,
     ),
-    Metric(
+    lean(
         "disksla_machine_throttled_seconds_total",
         "Seconds in which requests of the group waited for a limit of the machine (iops,"
         " bandwidth).",
         lambda group: {(limit,): seconds for limit, seconds in group.throttled_s.items()},
         ("limit",),
-        profile="lean",
     ),
-    credits_row(
-        "disksla_machine_burst_credits",
-        "Burst credits of the machine left, as an estimate between the bounds, in I/Os or bytes.",
-        lambda level: level.estimate_credits,
-    ),
-    credits_row(
-        "disksla_machine_burst_credits_lower_bound",
-        "Lowest level of burst credits of the machine that the observations allow.",
-        lambda level: level.lower_credits,
-    ),
-    credits_row(
-        "disksla_machine_burst_credits_upper_bound",
-        "Highest level of burst credits of the machine that the observations allow.",
-        lambda level: level.upper_credits,
-    ),
-    credits_row(
-        "disksla_machine_burst_credits_capacity",
-        "Burst credits of a full token bucket of the machine.",
-        lambda level: level.capacity_credits,
-    ),
-    credits_row(
-        "disksla_machine_burst_exhaustion_seconds",
-        "Seconds until the burst credits of the machine are used up at the load of the last"
-        " second. +Inf while they do not decrease.",
-        lambda level: level.exhaustion_s,
+    *credits_rows(
+        "disksla_machine_",
+        left="Burst credits of the machine left, as an estimate between the bounds, in I/Os or"
+        " bytes.",
+        least="Lowest level of burst credits of the machine that the observations allow.",
+        most="Highest level of burst credits of the machine that the observations allow.",
+        capacity="Burst credits of a full token bucket of the machine.",
+        exhaustion="Seconds until the burst credits of the machine are used up at the load of the"
+        " last second. +Inf while they do not decrease.",
     ),
 )
 
@@ -137,5 +124,63 @@ CONSUMER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "disksla_consumer_watched_seconds_total",
         "Seconds in which the consumers of the disk were known.",
         lambda snapshot: snapshot.consumers.watched_s or None,
+    ),
+)
+
+
+def _current(value: Callable[[ProviderState], Value]) -> Callable[[DiskSnapshot], Value]:
+    """Return a function that has no value unless the page was read lately."""
+
+    def of_disk(snapshot: DiskSnapshot) -> Value:
+        if snapshot.provider is None or not snapshot.provider_is_current:
+            return None
+        return value(snapshot.provider)
+
+    return of_disk
+
+
+def _throttled_s(provider: ProviderState) -> Value:
+    return keyed({limit: us / 1e6 for limit, us in provider.throttled_us.items()})
+
+
+def _failures(snapshot: DiskSnapshot) -> Value:
+    provider = snapshot.provider
+    return None if provider is None else keyed(provider.failures)
+
+
+_LATENCY = "as the provider counted each request. A bin of its page counts at its upper bound."
+
+PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
+    Metric(
+        "disksla_provider_throttled_seconds_total",
+        "Seconds in which the provider saw more demand than a limit of the volume or the instance"
+        " allows, by its own count. Absent without its statistics page (docs/clouds/aws.md), and"
+        " while it was not read for 10 s.",
+        _current(_throttled_s),
+        ("limit",),
+    ),
+    Metric(
+        "disksla_provider_queue_length",
+        "Requests at the volume when its statistics page was read last.",
+        _current(lambda it: None if it.last is None else it.last.statistics.queue_length),
+    ),
+    full(
+        "disksla_provider_read_latency_seconds",
+        f"Seconds that reads took, {_LATENCY}",
+        _current(lambda provider: provider.read_latency_s),
+        is_histogram=True,
+    ),
+    full(
+        "disksla_provider_write_latency_seconds",
+        f"Seconds that writes took, {_LATENCY}",
+        _current(lambda provider: provider.write_latency_s),
+        is_histogram=True,
+    ),
+    Metric(
+        "disksla_provider_statistics_failures_total",
+        "Readings of the statistics page that gave no numbers, by reason. docs/clouds/aws.md"
+        " lists them.",
+        _failures,
+        ("reason",),
     ),
 )

@@ -5,8 +5,8 @@ them: to add a metric, add a row.
 Names and units follow https://prometheus.io/docs/practices/naming/.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Generic, Literal, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -73,6 +73,28 @@ class Metric(msgspec.Struct, Generic[Subject], frozen=True):
         return "histogram" if self.is_histogram else otherwise
 
 
+def lean(
+    name: str,
+    text: str,
+    value: Callable[[Subject], Value],
+    labels: tuple[str, ...] = (),
+    **more: Any,
+) -> Metric[Subject]:
+    """Return a row that all profiles publish."""
+    return Metric(name, text, value, labels, profile="lean", **more)
+
+
+def full(
+    name: str,
+    text: str,
+    value: Callable[[Subject], Value],
+    labels: tuple[str, ...] = (),
+    **more: Any,
+) -> Metric[Subject]:
+    """Return a row that the profile `full` alone publishes."""
+    return Metric(name, text, value, labels, profile="full", **more)
+
+
 class WithCredits(Protocol):
     """A disk or a group, with the levels of its burst credits."""
 
@@ -84,15 +106,25 @@ class WithCredits(Protocol):
 Credited = TypeVar("Credited", bound=WithCredits)
 
 
-def credits_row(
-    name: str, help_text: str, value: Callable[[CreditLevel], float]
-) -> Metric[Credited]:
-    """Return the row for one value of the burst credits, by resource."""
+_CREDITS: Mapping[str, tuple[str, Callable[[CreditLevel], float]]] = {
+    "left": ("burst_credits", lambda level: level.estimate_credits),
+    "least": ("burst_credits_lower_bound", lambda level: level.lower_credits),
+    "most": ("burst_credits_upper_bound", lambda level: level.upper_credits),
+    "capacity": ("burst_credits_capacity", lambda level: level.capacity_credits),
+    "exhaustion": ("burst_exhaustion_seconds", lambda level: level.exhaustion_s),
+}
 
-    def values(subject: Credited) -> Value:
-        return {(level.resource,): value(level) for level in subject.credits} or None
 
-    return Metric(name, help_text, values, ("resource",), profile="lean")
+def credits_rows(prefix: str, **texts: str) -> Iterator[Metric[Credited]]:
+    """Yield the rows of the burst credits, by resource, with these texts."""
+    for key, (name, value) in _CREDITS.items():
+
+        def values(
+            subject: Credited, value: Callable[[CreditLevel], float] = value
+        ) -> Labelled | None:
+            return {(level.resource,): value(level) for level in subject.credits} or None
+
+        yield lean(f"{prefix}{name}", texts[key], values, ("resource",))
 
 
 def keyed(values: Mapping[Name, float | None]) -> Labelled:

@@ -4,7 +4,15 @@ from collections.abc import Callable, Mapping
 
 from disksla.measure.verification import SuiteTestResult, VerificationReport
 from disksla.promise.configuration import ProbeKind, Profile
-from disksla.serve.metrics.metric import SHORT_LATENCY_BOUNDS_S, Buckets, Metric, Value, keyed
+from disksla.serve.metrics.metric import (
+    SHORT_LATENCY_BOUNDS_S,
+    Buckets,
+    Metric,
+    Value,
+    full,
+    keyed,
+    lean,
+)
 from disksla.state.pipeline import DiskSnapshot, ProbeResult, ProbeTotals
 
 
@@ -55,28 +63,25 @@ _PROBED_LATENCIES: Mapping[Profile, Buckets] = {
 }
 
 PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
-    Metric(
+    lean(
         "disksla_probe_read_latency_seconds",
         f"Latency in seconds of reads {_PROBED}",
         _probe_latency("read-latency"),
-        profile="lean",
         buckets=_PROBED_LATENCIES,
         is_histogram=True,
     ),
-    Metric(
+    lean(
         "disksla_probe_write_latency_seconds",
         f"Latency in seconds of writes {_PROBED}",
         _probe_latency("write-latency"),
-        profile="lean",
         buckets=_PROBED_LATENCIES,
         is_histogram=True,
     ),
-    Metric(
+    lean(
         "disksla_probe_success",
         f"Success {_LAST_RUN}: 1 if latencies were measured, 0 if not.",
         _last_probe(lambda last: last.is_success),
         ("kind",),
-        profile="lean",
     ),
     Metric(
         "disksla_probe_last_run_timestamp_seconds",
@@ -84,48 +89,42 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         _last_probe(lambda last: last.timestamp_s),
         ("kind",),
     ),
-    Metric(
+    lean(
         "disksla_probe_last_attempt_timestamp_seconds",
         "Unix time in seconds at which the probe last ran, or was skipped for a temporary reason."
         " Before the first attempt, the time at which it was configured.",
         _probes(lambda totals: totals.last_attempt_s),
         ("kind",),
-        profile="lean",
     ),
-    Metric(
+    lean(
         "disksla_probe_interval_seconds",
         "Configured seconds between two attempts. Absent if they are scheduled by `cron`.",
         lambda snapshot: keyed(snapshot.probe_intervals_s) or None,
         ("kind",),
-        profile="lean",
     ),
-    Metric(
+    full(
         "disksla_probe_duration_seconds",
         f"Seconds from starting fio to its end, {_LAST_RUN}.",
         _last_probe(lambda last: last.duration_s),
         ("kind",),
-        profile="full",
     ),
-    Metric(
+    full(
         "disksla_probe_target_iops",
         f"Target rate of fio in requests per second, {_LAST_RUN}.",
         _last_probe(lambda last: last.target_iops),
         ("kind",),
-        profile="full",
     ),
-    Metric(
+    full(
         "disksla_probe_achieved_iops",
         f"Requests per second that fio completed, {_LAST_RUN}. Absent if it failed.",
         _last_probe(lambda last: last.achieved_iops),
         ("kind",),
-        profile="full",
     ),
-    Metric(
+    full(
         "disksla_probe_runs_total",
         "Probes that ran, failed or not.",
         _probes(lambda totals: totals.runs),
         ("kind",),
-        profile="full",
     ),
     Metric(
         "disksla_probe_failures_total",
@@ -141,19 +140,17 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         _probe_reasons(lambda totals: totals.skips),
         ("kind", "reason"),
     ),
-    Metric(
+    full(
         "disksla_probe_ios_total",
         "Requests completed by probes.",
         _probes(lambda totals: totals.requests),
         ("kind",),
-        profile="full",
     ),
-    Metric(
+    full(
         "disksla_probe_bytes_total",
         "Bytes transferred by probes.",
         _probes(lambda totals: totals.transferred_bytes),
         ("kind",),
-        profile="full",
     ),
 )
 
@@ -164,39 +161,31 @@ def _by_test(
     return lambda report: keyed({each.test: value(each) for each in report.tests}) or None
 
 
-def _passed(result: SuiteTestResult) -> float | None:
-    return {"pass": 1.0, "fail": 0.0}.get(result.verdict)
-
-
 VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
-    Metric(
+    lean(
         "disksla_verification_ratio",
         "Result of the last valid `disksla verify` as a ratio to the promise, by test. More is"
         " better: measured over promised for rates, promised over measured for latency.",
         _by_test(lambda result: result.ratio),
         ("test",),
-        profile="lean",
     ),
-    Metric(
+    lean(
         "disksla_verification_required_ratio",
         "Ratio to the promise that the test requires for its request size. The test passes at this"
         " ratio less the configured tolerance.",
         _by_test(lambda result: result.required_ratio),
         ("test",),
-        profile="lean",
     ),
-    Metric(
+    lean(
         "disksla_verification_passed",
         "Whether the test passed (1 yes, 0 no). Absent for an indicative latency, which"
         " cannot fail.",
-        _by_test(_passed),
+        _by_test(lambda result: {"pass": 1.0, "fail": 0.0}.get(result.verdict)),
         ("test",),
-        profile="lean",
     ),
-    Metric(
+    lean(
         "disksla_verification_timestamp_seconds",
         "Unix time in seconds at which the last valid `disksla verify` of the disk ended.",
         lambda report: report.ended_timestamp_s,
-        profile="lean",
     ),
 )

@@ -5,24 +5,21 @@ other clients.
 """
 
 import gzip
+import os
+import sys
+import time
 from collections.abc import Sequence
 
-import msgspec
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from disksla.serve.http_server import accepted, accepts_gzip
+from disksla import REVISION, VERSION
+from disksla.serve.http_server import Reply, accepted, accepts_gzip
+from disksla.serve.metrics.self_metrics import BuildInfo
 
 GZIP_LEVEL = 1
 """Takes a third of the time of level 6, for a quarter more bytes."""
-
-
-class MetricsPage(msgspec.Struct, frozen=True):
-    """A rendered page and its response headers."""
-
-    body: bytes
-    headers: tuple[tuple[str, str], ...]
 
 
 def render_metrics(
@@ -30,7 +27,7 @@ def render_metrics(
     accept: str = "",
     accept_encoding: str = "",
     names: Sequence[str] = (),
-) -> MetricsPage:
+) -> Reply:
     """Render what a registry collects, or only the samples called `names`.
 
     `accept` and `accept_encoding` are the values of these request headers.
@@ -46,7 +43,7 @@ def render_metrics(
     if accepts_gzip(accept_encoding):
         headers["Content-Encoding"] = "gzip"
         body = gzip.compress(body, GZIP_LEVEL, mtime=0)
-    return MetricsPage(body, tuple(headers.items()))
+    return Reply(body, headers=tuple(headers.items()))
 
 
 def _prefers_openmetrics(accept: str) -> bool:
@@ -60,3 +57,15 @@ def _prefers_openmetrics(accept: str) -> bool:
         elif each.value == "text/plain":
             text_quality = max(text_quality, each.quality)
     return openmetrics_quality > 0 and openmetrics_quality >= text_quality
+
+
+def read_build_info() -> BuildInfo:
+    """Return the versions of this process, with a configuration that was loaded just now."""
+    return BuildInfo(
+        version=VERSION,
+        revision=REVISION,
+        python_version=".".join(map(str, sys.version_info[:3])),
+        kernel_release=os.uname().release,
+        reload_successful=True,
+        reload_success_timestamp_s=time.time(),
+    )

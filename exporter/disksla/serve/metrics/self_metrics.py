@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import msgspec
 
 from disksla.promise.configuration import Profile
-from disksla.serve.metrics.metric import Buckets, Metric, keyed
-from disksla.state.pipeline import DiskSnapshot, SamplerStats, Snapshot, TermsSnapshot
+from disksla.serve.metrics.metric import Buckets, Metric, keyed, lean
+from disksla.state.pipeline import SamplerStats, Snapshot, TermsSnapshot
 
 
 class BuildInfo(msgspec.Struct, frozen=True):
@@ -27,18 +27,16 @@ class BuildInfo(msgspec.Struct, frozen=True):
 _LATENESS: Mapping[Profile, Buckets] = {"default": Buckets((0.001, 0.01, 0.1))}
 
 SAMPLER_METRICS: tuple[Metric[SamplerStats], ...] = (
-    Metric(
+    lean(
         "disksla_sampler_ticks_total",
         "Ticks of the sampler; at each tick it samples all monitored disks.",
         lambda sampler: sampler.ticks,
-        profile="lean",
     ),
-    Metric(
+    lean(
         "disksla_sampler_missed_ticks_total",
         "Sampling deadlines that passed without a tick, because the one before was late. Counters"
         " of disks lose nothing; windows become longer.",
         lambda sampler: sampler.missed_ticks,
-        profile="lean",
     ),
     Metric(
         "disksla_sampler_lateness_seconds",
@@ -62,18 +60,17 @@ SAMPLER_METRICS: tuple[Metric[SamplerStats], ...] = (
         lambda sampler: keyed(sampler.collectors),
         ("collector",),
     ),
-    Metric(
+    lean(
         "disksla_errors_total",
         "Errors of a source of data or of a part of the daemon. Those of sampler are ticks that"
         " failed by a bug of disksla.",
         lambda sampler: keyed(sampler.errors),
         ("source",),
-        profile="lean",
     ),
 )
 
 BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
-    Metric(
+    lean(
         "disksla_build_info",
         "Versions of disksla, of Python and of the kernel, always 1. revision is the commit of the"
         " build, with -dirty if files differed from it, or unknown.",
@@ -86,19 +83,16 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
             ): 1
         },
         ("version", "revision", "python_version", "kernel_release"),
-        profile="lean",
     ),
-    Metric(
+    lean(
         "disksla_config_last_reload_successful",
         "Whether the last load of the configuration succeeded (1 yes, 0 no).",
         lambda build_info: build_info.reload_successful,
-        profile="lean",
     ),
-    Metric(
+    lean(
         "disksla_config_last_reload_success_timestamp_seconds",
         "Unix time in seconds of the last successful load of the configuration.",
         lambda build_info: build_info.reload_success_timestamp_s,
-        profile="lean",
     ),
 )
 
@@ -111,13 +105,12 @@ TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
         lambda terms: keyed(terms.as_of_timestamp_s),
         ("source",),
     ),
-    Metric(
+    lean(
         "disksla_terms_expiry_timestamp_seconds",
         "Unix time in seconds until which the terms of a source may be relied on. Of several"
         " files, the first to expire.",
         lambda terms: keyed(terms.expiry_timestamp_s),
         ("source",),
-        profile="lean",
     ),
     Metric(
         "disksla_terms_refresh_failures_total",
@@ -146,7 +139,12 @@ def status_line(snapshot: Snapshot, build_info: BuildInfo) -> str:
     parts = [f"{len(disks)} disk{'' if len(disks) == 1 else 's'} monitored"]
     counts = {verdict: sum(disk.verdict == verdict for disk in disks) for verdict in _PROBLEMS}
     parts += [f"{count} {_PROBLEMS[verdict]} now" for verdict, count in counts.items() if count]
-    left = [(share, disk.disk.name) for disk in disks for share in _credit_shares(disk)]
+    left = [
+        (level.estimate_credits / level.capacity_credits, disk.disk.name)
+        for disk in disks
+        for level in disk.credits
+        if level.capacity_credits
+    ]
     if left:
         share, device = min(left)
         parts.append(f"lowest burst credits: {share:.0%} on {device}")
@@ -157,12 +155,3 @@ def status_line(snapshot: Snapshot, build_info: BuildInfo) -> str:
     if not build_info.reload_successful:
         line += "; configuration reload failed, previous configuration in effect"
     return line
-
-
-def _credit_shares(snapshot: DiskSnapshot) -> list[float]:
-    """Return the estimated credits of each bucket as a share of its capacity."""
-    return [
-        level.estimate_credits / level.capacity_credits
-        for level in snapshot.credits
-        if level.capacity_credits
-    ]

@@ -27,8 +27,7 @@ from disksla.serve.http_server import (
 )
 from disksla.serve.metrics import BuildInfo, Reports, SnapshotCollector, make_registry
 from disksla.serve.metrics.render import GZIP_LEVEL, render_metrics
-from disksla.serve.pages.disk_card import DISK_PATH
-from disksla.serve.pages.disk_page import disk_page
+from disksla.serve.pages.disk_page import DISK_PATH, disk_page
 from disksla.serve.pages.page import CONTENT_SECURITY_POLICY, Frame, runbook_page
 from disksla.serve.pages.status_page import status_page
 from disksla.state.pipeline import Snapshot
@@ -49,48 +48,42 @@ class Sharing(NamedTuple):
 NOT_SHARED = Sharing()
 
 
-class _Entry(NamedTuple, Generic[Page]):
-    rendered_s: float
-    page: Page
-
-
 class PageCache(Generic[Page]):
-    """Pages that were just rendered, by key."""
+    """Pages that were just rendered, by key, with the time at which they were."""
 
     def __init__(self, sharing: Sharing) -> None:
         """Begin empty."""
         self._sharing = sharing
         self._rendering = threading.Lock()
-        self._entries: dict[Hashable, _Entry[Page]] = {}
+        self._pages: dict[Hashable, tuple[float, Page]] = {}
 
     def get(self, key: Hashable, render: Callable[[], Page]) -> Page:
         """Return the page with this key, from the cache if it is recent enough."""
         with self._rendering:
-            self._drop_old()
-            if key not in self._entries:
+            since_s = self._sharing.now_s() - self._sharing.seconds
+            self._pages = {each: page for each, page in self._pages.items() if page[0] > since_s}
+            if key not in self._pages:
                 page = render()
-                self._entries[key] = _Entry(self._sharing.now_s(), page)
-            return self._entries[key].page
-
-    def _drop_old(self) -> None:
-        now_s = self._sharing.now_s()
-        self._entries = {
-            key: entry
-            for key, entry in self._entries.items()
-            if now_s - entry.rendered_s < self._sharing.seconds
-        }
+                self._pages[key] = (self._sharing.now_s(), page)
+            return self._pages[key][1]
 
 
 _LOG = logging.getLogger("disksla.web")
 _READ = ("GET", "HEAD")
 _CHANGE = ("POST", "PUT")
 _JSON: HeaderLines = (("Content-Type", "application/json"),)
-_NO_DISK = Reply(
-    b"There is no monitored disk of this name; see / for the disks.\n", HTTPStatus.NOT_FOUND
-)
 _COMMON_HEADERS: HeaderLines = (
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
+)
+
+
+def _refusal(text: str, status: HTTPStatus, *headers: tuple[str, str]) -> Reply:
+    return Reply(f"{text}\n".encode(errors="replace"), status, (*PLAIN_TEXT, *headers))
+
+
+_NO_DISK = _refusal(
+    "There is no monitored disk of this name; see / for the disks.", HTTPStatus.NOT_FOUND
 )
 
 
@@ -168,50 +161,36 @@ class App:
         return Reply(response.body, response.status, (*response.headers, *_COMMON_HEADERS))
 
     def _route(self, request: RequestHead) -> Reply:
-        route = self._routes.get(request.path)
+        route, path = self._routes.get(request.path), request.path
         if route is None:
-            return Reply(b"Not found; see / for the pages.\n", HTTPStatus.NOT_FOUND)
+            return _refusal("Not found; see / for the pages.", HTTPStatus.NOT_FOUND)
         if request.method not in route.methods:
             allow = ", ".join(route.methods)
-            return Reply(
-                f"Method not allowed; {request.path} supports {allow}.\n".encode(),
-                HTTPStatus.METHOD_NOT_ALLOWED,
-                (*PLAIN_TEXT, ("Allow", allow)),
-            )
+            text = f"Method not allowed; {path} supports {allow}."
+            return _refusal(text, HTTPStatus.METHOD_NOT_ALLOWED, ("Allow", allow))
         try:
             response = route.respond(request)
         except Exception:  # noqa: BLE001 -- one page that fails must not affect the others
-            self._log_failure(request.path)
-            return Reply(
-                b"Failed to render this page; see the log of disksla.\n",
-                HTTPStatus.INTERNAL_SERVER_ERROR,
-            )
-        self._log_recovery(request.path)
-        return response
-
-    def _log_failure(self, path: str) -> None:
-        """Log the current exception, unless the page failed the last time too."""
-        if path not in self._failing:
-            self._failing.add(path)
-            _LOG.exception("cannot render page", extra=fields(path=path))
-
-    def _log_recovery(self, path: str) -> None:
+            if path not in self._failing:  # else it failed the last time, too
+                self._failing.add(path)
+                _LOG.exception("cannot render page", extra=fields(path=path))
+            text = "Failed to render this page; see the log of disksla."
+            return _refusal(text, HTTPStatus.INTERNAL_SERVER_ERROR)
         if path in self._failing:
             self._failing.discard(path)
             _LOG.info("page renders again", extra=fields(path=path))
+        return response
 
     def _frame(self) -> Frame:
         version = self._build_info().version
         return Frame(self._host, version, self._telemetry_path, self._controls.dashboard() or "")
 
     def _get_status_page(self, request: RequestHead) -> Reply:
-        return self._compressed(
-            request,
-            "/",
-            lambda: _html(
-                status_page(self._snapshot(), self._build_info(), self._past(), self._frame())
-            ),
-        )
+        def render() -> Reply:
+            about, past = self._build_info(), self._past()
+            return _html(status_page(self._snapshot(), about, past, self._frame()))
+
+        return self._compressed(request, "/", render)
 
     def _get_disk_page(self, request: RequestHead) -> Reply:
         name = "".join(parse_qs(request.query).get("name", ())[:1])
@@ -229,7 +208,7 @@ class App:
         try:
             query = disks_query(parse_qs(request.query))
         except DiskslaError as error:
-            return Reply(f"{error}\n".encode(errors="replace"), HTTPStatus.BAD_REQUEST)
+            return _refusal(str(error), HTTPStatus.BAD_REQUEST)
 
         def render() -> Reply:
             document = disks_document(
@@ -244,10 +223,9 @@ class App:
     ) -> Reply:
         """Return a page from the cache, which has it compressed, as the client accepts it."""
         page = self._pages.get((key, self._build_info()), lambda: _gzipped(render()))
-        if accepts_gzip(request.headers.get("accept-encoding", "")):
-            headers = (*page.headers, ("Vary", "Accept-Encoding"), ("Content-Encoding", "gzip"))
-            return Reply(page.body, page.status, headers)
         headers = (*page.headers, ("Vary", "Accept-Encoding"))
+        if accepts_gzip(request.headers.get("accept-encoding", "")):
+            return Reply(page.body, page.status, (*headers, ("Content-Encoding", "gzip")))
         return Reply(gzip.decompress(page.body), page.status, headers)
 
     def _get_metrics(self, request: RequestHead) -> Reply:
@@ -257,29 +235,26 @@ class App:
         if not names:
             self._scraped_s = self._now_s()
 
-        def render() -> Reply:
-            page = render_metrics(self._registry, accept, encoding, names)
-            return Reply(page.body, headers=page.headers)
-
-        return self._scrapes.get((accept, encoding, names, self._build_info()), render)
+        return self._scrapes.get(
+            (accept, encoding, names, self._build_info()),
+            lambda: render_metrics(self._registry, accept, encoding, names),
+        )
 
     def _get_health(self, _request: RequestHead) -> Reply:
         if self._controls.healthy():
             return Reply(b"healthy\n")
-        return Reply(b"not healthy: the sampler has stopped\n", HTTPStatus.SERVICE_UNAVAILABLE)
+        text = "not healthy: the sampler has stopped"
+        return _refusal(text, HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _get_readiness(self, _request: RequestHead) -> Reply:
-        if self._controls.ready():
-            return Reply(f"ready\n{self._last_scrape()}\n".encode())
-        return Reply(
-            b"not ready: the disks have not been sampled yet\n", HTTPStatus.SERVICE_UNAVAILABLE
-        )
-
-    def _last_scrape(self) -> str:
-        """Return when all metrics were last requested; `disksla doctor` reads it."""
-        if self._scraped_s is None:
-            return "never scraped"
-        return f"last scrape {self._now_s() - self._scraped_s:.0f} s ago"
+        """Say whether there is something to scrape, and when it was; `disksla doctor` reads it."""
+        if not self._controls.ready():
+            text = "not ready: the disks have not been sampled yet"
+            return _refusal(text, HTTPStatus.SERVICE_UNAVAILABLE)
+        last = "never scraped"
+        if self._scraped_s is not None:
+            last = f"last scrape {self._now_s() - self._scraped_s:.0f} s ago"
+        return Reply(f"ready\n{last}\n".encode())
 
     def _post_reload(self, request: RequestHead) -> Reply:
         """Reload, unless it is switched off, or a page of any site in a browser asks for it.
@@ -287,19 +262,19 @@ class App:
         Browsers send Origin with each POST. A proxy that keeps clients from this path may compare
         it as it is sent.
         """
-        if self._controls.reload is None:
-            return Reply(b"cannot reload: it is switched off; send SIGHUP\n", HTTPStatus.FORBIDDEN)
+        reload, reason = self._controls.reload, ""
         if "origin" in request.headers:
-            refusal = b"cannot reload: the request is of a web page; send it without Origin\n"
-            return Reply(refusal, HTTPStatus.FORBIDDEN)
-        if request.was_encoded:
-            refusal = b"cannot reload: found an encoded path; expected /-/reload\n"
-            return Reply(refusal, HTTPStatus.FORBIDDEN)
+            reason = "the request is of a web page; send it without Origin"
+        elif request.was_encoded:
+            reason = "found an encoded path; expected /-/reload"
+        if reload is None or reason:
+            reason = reason if reload else "it is switched off; send SIGHUP"
+            return _refusal(f"cannot reload: {reason}", HTTPStatus.FORBIDDEN)
         try:
-            self._controls.reload()
+            reload()
         except DiskslaError as error:
-            text = f"cannot reload, the configuration is unchanged: {error}\n"
-            return Reply(text.encode(errors="replace"), HTTPStatus.INTERNAL_SERVER_ERROR)
+            text = f"cannot reload, the configuration is unchanged: {error}"
+            return _refusal(text, HTTPStatus.INTERNAL_SERVER_ERROR)
         return Reply(b"reloaded\n")
 
 

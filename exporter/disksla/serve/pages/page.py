@@ -5,7 +5,7 @@ from typing import NamedTuple
 from disksla.base.package_files import file_beside
 from disksla.base.text import escape_bytes, escape_html, percent_encoded
 from disksla.tell.explanation import VERDICT_STYLE
-from disksla.tell.html_page import HtmlPage
+from disksla.tell.page import HtmlPage
 
 _STYLE = (file_beside(__file__, "page.css"), VERDICT_STYLE + file_beside(__file__, "charts.css"))
 _PAGE = HtmlPage("".join("\n" + each for each in _STYLE), "\n" + file_beside(__file__, "page.js"))

@@ -1,7 +1,9 @@
 """The status page: what each disk did lately, and a table of limits and rates."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
 
 from disksla.base.histogram import Histogram
 from disksla.base.text import escape_html
@@ -9,7 +11,7 @@ from disksla.base.units import format_bandwidth, format_count, format_duration, 
 from disksla.promise.catalogue import Limits
 from disksla.serve.metrics import BuildInfo
 from disksla.serve.pages.charts import verdict_key
-from disksla.serve.pages.disk_card import brief_card, disk_card, link, terms_words
+from disksla.serve.pages.disk_page import brief_card, disk_card, link, terms_words
 from disksla.serve.pages.page import DASH, Frame
 from disksla.state.history import Slot, total_slot
 from disksla.state.pipeline import DiskSnapshot, GroupSnapshot, SamplerStats, Snapshot, Traffic
@@ -42,7 +44,6 @@ from disksla.tell.page import (
 )
 from disksla.verdict.throttling import OF_MACHINE, UNKNOWN_LIMIT, VERDICTS
 
-_ReadAndWrite = tuple[float | None, float | None]
 _UNKNOWN = Styled(DASH, "soft")
 _COLUMNS = (
     "disk", "mounted on", "state", "terms", "limits", "now", "load", "in flight", "peak",
@@ -70,25 +71,16 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, fr
     ordered = sorted(snapshot.disks, key=lambda disk: -_rank(whole[disk.disk.name].bad_s))
     shown, others = ordered[:_MAX_SHOWN], ordered[_MAX_SHOWN:]
     step = without_terms(disk.assignment.source for disk in snapshot.disks)
-    conditions = {
-        disk.disk.name: seconds_of(whole[disk.disk.name]).conditions() for disk in ordered
-    }
-    rows = [
-        _row(disk, past, snapshot.timestamp_s)
-        for disk in sorted(shown, key=lambda each: each.disk.name)
-    ]
-    table: list[PagePart] = [
-        Heading("Limits and rates"),
-        DataTable(_COLUMNS, rows),
-        Line(_EXPLANATION, "soft"),
-    ]
+    names = [disk.disk.name for disk in ordered]
+    by_name = sorted(shown, key=lambda each: each.disk.name)
+    table = DataTable(_COLUMNS, [_row(disk, past, snapshot.timestamp_s) for disk in by_name])
     parts: list[PagePart] = [
         *_problems(snapshot, build_info),
         *([] if step is None else [Line(step)]),
-        _headline(conditions),
+        _headline({name: seconds_of(whole[name]).conditions() for name in names}),
         *_cards(shown, past, seconds),
         *_arrays(snapshot, past),
-        *(table if rows else ()),
+        *((Heading("Limits and rates"), table, Line(_EXPLANATION, "soft")) if shown else ()),
         *_links(others),
         *_unknown_limit(snapshot.disks),
         DataTable(_MACHINE_COLUMNS, [_group(group) for group in snapshot.groups]),
@@ -195,40 +187,29 @@ def _group(group: GroupSnapshot) -> list[Words]:
 
 
 def _traffic(traffic: Traffic | None) -> Words:
-    if traffic is None:
-        return _UNKNOWN
-    return _rates(
-        (traffic.read_iops, traffic.write_iops),
-        (traffic.read_bytes_per_second, traffic.written_bytes_per_second),
-    )
+    return _UNKNOWN if traffic is None else _rates(*msgspec.structs.astuple(traffic))
 
 
 def _limits(limits: Limits) -> Words:
-    rates = limits.rates
-    lines = _rates(
-        (rates.read_iops, rates.write_iops),
-        (rates.read_bytes_per_second, rates.write_bytes_per_second),
-    )
     latency = None
     if limits.latency_s is not None:
         latency = f"latency {format_duration(limits.latency_s)}"
         latency = ", ".join(filter(None, (latency, limits.latency_kind)))
     is_shared = limits.budget is not None and limits.budget.kind != "separate"
+    lines = _rates(*msgspec.structs.astuple(limits.rates))
     return (*lines, *_soft(latency, "shared" if is_shared else None)) or Styled("none", "soft")
 
 
-def _rates(iops: _ReadAndWrite, bandwidth: _ReadAndWrite) -> tuple[Styled, ...]:
+def _rates(*rates: float | None) -> tuple[Styled, ...]:
     """Return a line for IOPS and one for throughput, each without those that are unknown."""
-    lines = []
-    if iops != (None, None):
-        lines.append(" / ".join(_or_dash(rate, format_count) for rate in iops) + " IOPS")
-    if bandwidth != (None, None):
-        lines.append(" / ".join(_or_dash(rate, format_bandwidth) for rate in bandwidth))
+    lines = [
+        " / ".join(DASH if rate is None else written(rate) for rate in pair) + unit
+        for pair, written, unit in (
+            (rates[:2], format_count, " IOPS"), (rates[2:], format_bandwidth, ""),
+        )
+        if pair != (None, None)
+    ]  # fmt: skip
     return tuple(Styled(line, "rate") for line in lines)
-
-
-def _or_dash(number: float | None, format_number: Callable[[float], str]) -> str:
-    return DASH if number is None else format_number(number)
 
 
 def _load(load: float | None) -> Words:

@@ -16,10 +16,8 @@ KEPT_S = 3600.0
 _MOST_KEPT = 100
 _PERIOD_S = 300.0
 _SAID_S = 3.0
-_EMPTY = 0.01
-"""Credits below this share of the capacity are used up."""
-_MOSTLY = 0.5
-"""What applies for this share of a slot or longer dominates it."""
+_EMPTY = 0.01  # credits below this share of the capacity are used up
+_MOSTLY = 0.5  # what applies for this share of a slot or longer dominates it
 
 _Problem = tuple[EventCause, LimitKind | None]
 _BELOW, _STALLED = VERDICTS.index("below"), VERDICTS.index("stalled")

@@ -18,7 +18,6 @@ from disksla.state.history.slot import (
     RunningTotals,
     Slot,
     credits_ratio_of,
-    slot_between,
     totals_of,
 )
 from disksla.state.pipeline import DiskEvent, DiskState, State
@@ -26,27 +25,21 @@ from disksla.verdict.interval import Clocks
 
 SECONDS_KEPT = 300
 MINUTES_KEPT = 60
-_MINUTE_S = 59.5
-"""A minute ends at the second that is nearest to its end."""
-_ROUNDING_S = 0.5
-"""Durations of slots have seven digits, and no slot is shorter than this."""
+_MINUTE_S = 59.5  # a minute ends at the second that is nearest to its end
+_ROUNDING_S = 0.5  # durations of slots have seven digits, and no slot is shorter than this
 
 
 class DiskHistory(msgspec.Struct, frozen=True, gc=False):
     """The past of one disk, from the first sample on."""
 
-    disk_state: DiskState
-    """At the end of the last second."""
+    disk_state: DiskState  # at the end of the last second
     limits_since_s: float
     """Monotonic time at which a slot first had the present limits; 0 if they have not changed."""
-    totals_at_minute: RunningTotals
-    """At the end of the last minute."""
-    started_s: float
-    """Monotonic time at which the present minute of this disk began."""
+    totals_at_minute: RunningTotals  # at the end of the last minute
+    started_s: float  # monotonic time at which the present minute of this disk began
     packed_seconds: PackedSlots = PackedSlots()
     packed_minutes: PackedSlots = PackedSlots()
-    events: tuple[DiskEvent, ...] = ()
-    """Those of the last hour, the oldest first."""
+    events: tuple[DiskEvent, ...] = ()  # those of the last hour, the oldest first
 
     @property
     def disk(self) -> Disk:
@@ -78,8 +71,7 @@ class MachineHistory(msgspec.Struct, frozen=True, gc=False):
     devices: tuple[str, ...]
     recent_s: tuple[tuple[float, float], ...] = ()
     """Monotonic time, and the seconds throttled until then: the last five minutes by seconds."""
-    hour_s: tuple[tuple[float, float], ...] = ()
-    """Likewise the last hour by minutes."""
+    hour_s: tuple[tuple[float, float], ...] = ()  # likewise the last hour by minutes
 
     def plus(self, now_s: float, throttled_s: float) -> "MachineHistory":
         """Return the history with one more second."""
@@ -96,40 +88,15 @@ class MachineHistory(msgspec.Struct, frozen=True, gc=False):
         return self.recent_s[-1][1] - points[max(0, after - 1)][1]
 
 
-class _Second(msgspec.Struct, frozen=True, gc=False):
-    """What all disks have in common in one slot."""
-
-    end_s: float
-    """Monotonic time."""
-    boottime_s: float
-    """Time since boot, at the end."""
-    seconds: float | None
-    """Duration; None after a gap."""
-    assessed_before_s: float
-    """Time assessed up to the begin."""
-    assessed_s: float
-    """Time assessed up to the end."""
-    packed_idle: bytes
-    """The slot of a disk that was idle and has no credits."""
-    realtime_s: float
-    """Wall-clock time of the end, since 1970."""
-    saved_events: Mapping[str, tuple[DiskEvent, ...]]
-    """Those of disks that are new here, by `disk_key`."""
-
-
 class History(msgspec.Struct, frozen=True, gc=False):
     """The past of all monitored disks."""
 
-    disks: Mapping[str, DiskHistory] = {}
-    """By kernel name."""
-    at_s: float | None = None
-    """Monotonic time of the last slot; None before the first."""
-    assessed_s: float = 0.0
-    """Time assessed until then."""
+    disks: Mapping[str, DiskHistory] = {}  # by kernel name
+    at_s: float | None = None  # monotonic time of the last slot; None before the first
+    assessed_s: float = 0.0  # time assessed until then
     machine: Mapping[str, MachineHistory] = {}
     """Of the groups of disks that share a limit of the machine, by name."""
-    realtime_s: float = 0.0
-    """Wall-clock time of the last slot, since 1970."""
+    realtime_s: float = 0.0  # wall-clock time of the last slot, since 1970
     saved_events: Mapping[str, tuple[DiskEvent, ...]] = {}
     """Events that an earlier daemon saved, by `disk_key`."""
 
@@ -171,18 +138,9 @@ class History(msgspec.Struct, frozen=True, gc=False):
         since_s = now_s if self.at_s is None else self.at_s
         seconds = now_s - since_s if now_s - since_s <= longest_s else None
         idle = RunningTotals(idle_s=assessed_s - self.assessed_s)
-        second = _Second(
-            end_s=now_s,
-            boottime_s=clocks.boottime_s,
-            seconds=seconds,
-            assessed_before_s=self.assessed_s,
-            assessed_s=assessed_s,
-            packed_idle=Slot(now_s, now_s - since_s, None, idle).pack(),
-            realtime_s=clocks.realtime_s,
-            saved_events=self.saved_events,
-        )
+        packed_idle = Slot(now_s, now_s - since_s, None, idle).pack()
         disks = {
-            device: _after(self.disks.get(device), disk_state, second)
+            device: self._disk_after(disk_state, clocks, assessed_s, seconds, packed_idle)
             for device, disk_state in state.monitored.items()
         }
         machine = {
@@ -197,6 +155,58 @@ class History(msgspec.Struct, frozen=True, gc=False):
             assessed_s=assessed_s,
             machine=machine,
             realtime_s=clocks.realtime_s,
+        )
+
+    def _disk_after(
+        self,
+        disk_state: DiskState,
+        clocks: Clocks,
+        assessed_s: float,
+        seconds: float | None,
+        packed_idle: bytes,
+    ) -> DiskHistory:
+        """Return the history of a disk after a slot that ends now; without `seconds` after a gap.
+
+        `packed_idle` is the slot of a disk that was idle and has no credits.
+        """
+        history, end_s = self.disks.get(disk_state.disk.name), clocks.monotonic_s
+        is_unchanged = history is not None and disk_state is history.disk_state
+        if history is None or not (is_unchanged or history.disk.is_same_as(disk_state.disk)):
+            totals = totals_of(disk_state, assessed_s)
+            events = self.saved_events.get(disk_key(disk_state.disk) or "", ())
+            return DiskHistory(disk_state, 0.0, totals, end_s, events=events)
+        at_minute, started_s = history.totals_at_minute, history.started_s
+        packed_seconds, packed_minutes = history.packed_seconds, history.packed_minutes
+        latest = None
+        if seconds is None:
+            at_minute, started_s = totals_of(disk_state, assessed_s), end_s
+        elif is_unchanged and disk_state.is_listed and disk_state.credits is None:
+            packed_seconds = packed_seconds.plus(packed_idle, SECONDS_KEPT)
+        else:
+            before = totals_of(history.disk_state, self.assessed_s)
+            latest = _slot(before, disk_state, clocks, assessed_s, seconds)
+            packed_seconds = packed_seconds.plus(latest.pack(), SECONDS_KEPT)
+        if disk_state.never_done > history.disk_state.never_done:
+            # Their silence was taken for a stall until other requests were completed beside them.
+            packed_seconds = packed_seconds.without_stall(SECONDS_KEPT)
+        if end_s - started_s >= _MINUTE_S:
+            slot = _slot(at_minute, disk_state, clocks, assessed_s, end_s - started_s)
+            packed_minutes = packed_minutes.plus(slot.pack(), MINUTES_KEPT)
+            at_minute, started_s = totals_of(disk_state, assessed_s), end_s
+        same_limits = is_unchanged or history.limits == disk_state.assignment.limits
+        events = events_after(_without_stall(history, disk_state), latest, clocks.realtime_s)
+        if not same_limits:
+            now_s = clocks.realtime_s
+            events += (DiskEvent("limits_changed", None, now_s, now_s, stage="ended"),)
+        return msgspec.structs.replace(
+            history,
+            disk_state=disk_state,
+            limits_since_s=history.limits_since_s if same_limits else end_s,
+            totals_at_minute=at_minute,
+            started_s=started_s,
+            packed_seconds=packed_seconds,
+            packed_minutes=packed_minutes,
+            events=events,
         )
 
     def _machine(self, name: str, devices: tuple[str, ...]) -> MachineHistory:
@@ -214,62 +224,19 @@ def history_of(states: Iterable[State]) -> History:
     return history if state is None else history.ended(state)
 
 
-def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) -> DiskHistory:
-    """Return the history of a disk after a second."""
-    is_unchanged = history is not None and disk_state is history.disk_state
-    if history is None or not (is_unchanged or history.disk.is_same_as(disk_state.disk)):
-        totals = totals_of(disk_state, second.assessed_s)
-        events = second.saved_events.get(disk_key(disk_state.disk) or "", ())
-        return DiskHistory(disk_state, 0.0, totals, second.end_s, events=events)
-    at_minute, started_s = history.totals_at_minute, history.started_s
-    packed_seconds, packed_minutes = history.packed_seconds, history.packed_minutes
-    latest = None
-    if second.seconds is None:
-        at_minute, started_s = totals_of(disk_state, second.assessed_s), second.end_s
-    elif is_unchanged and disk_state.is_listed and disk_state.credits is None:
-        packed_seconds = packed_seconds.plus(second.packed_idle, SECONDS_KEPT)
-    else:
-        before = totals_of(history.disk_state, second.assessed_before_s)
-        latest = _slot(before, disk_state, second, second.seconds)
-        packed_seconds = packed_seconds.plus(latest.pack(), SECONDS_KEPT)
-    if disk_state.never_done > history.disk_state.never_done:
-        # Their silence was taken for a stall until other requests were completed beside them.
-        packed_seconds = packed_seconds.without_stall(SECONDS_KEPT)
-    if second.end_s - started_s >= _MINUTE_S:
-        slot = _slot(at_minute, disk_state, second, second.end_s - started_s)
-        packed_minutes = packed_minutes.plus(slot.pack(), MINUTES_KEPT)
-        at_minute, started_s = totals_of(disk_state, second.assessed_s), second.end_s
-    same_limits = is_unchanged or history.limits == disk_state.assignment.limits
-    events = events_after(_without_stall(history, disk_state), latest, second.realtime_s)
-    return msgspec.structs.replace(
-        history,
-        disk_state=disk_state,
-        limits_since_s=history.limits_since_s if same_limits else second.end_s,
-        totals_at_minute=at_minute,
-        started_s=started_s,
-        packed_seconds=packed_seconds,
-        packed_minutes=packed_minutes,
-        events=events if same_limits else (*events, _changed_limits(second.realtime_s)),
-    )
-
-
 def _without_stall(history: DiskHistory, disk_state: DiskState) -> tuple[DiskEvent, ...]:
-    """Return the events of before; without a stall that was none, as in `_after`."""
+    """Return the events of before; without a stall that was none, as in `_disk_after`."""
     if disk_state.never_done == history.disk_state.never_done:
         return history.events
     return tuple(each for each in history.events if each.cause != "stalled" or each.is_over)
 
 
-def _changed_limits(now_s: float) -> DiskEvent:
-    return DiskEvent("limits_changed", None, now_s, now_s, stage="ended")
-
-
-def _slot(before: RunningTotals, disk_state: DiskState, second: _Second, seconds: float) -> Slot:
-    """Return what a disk did in the time that ends with a second."""
-    return slot_between(
-        before,
-        totals_of(disk_state, second.assessed_s),
-        second.end_s,
-        seconds,
-        credits_ratio_of(disk_state.credits_at(second.boottime_s), disk_state.assignment.limits),
+def _slot(
+    before: RunningTotals, disk_state: DiskState, clocks: Clocks, assessed_s: float, seconds: float
+) -> Slot:
+    """Return what a disk did in a time that ends now; `before` are its totals at the begin."""
+    ratio = credits_ratio_of(
+        disk_state.credits_at(clocks.boottime_s), disk_state.assignment.limits
     )
+    after = totals_of(disk_state, assessed_s)
+    return Slot(clocks.monotonic_s, seconds, ratio, after - before)

@@ -28,30 +28,23 @@ class RunningTotals(Counts, frozen=True, gc=False):
     them. Times of requests are in I/O-seconds.
     """
 
-    least_writes: float = 0.0
-    """Data writes at least and at most, as in `DiskTotals`."""
+    least_writes: float = 0.0  # data writes at least and at most, as in `DiskTotals`
     most_writes: float = 0.0
     flushes: float = 0.0
     read_s: float = 0.0
     write_s: float = 0.0
     flush_s: float = 0.0
-    queue_s: float = 0.0
-    """Time of all requests in flight: the integral of the queue depth."""
-    wait_s: float = 0.0
-    """Time that requests waited because of throttling."""
-    burst_s: float = 0.0
-    """Time throttled at the burst rate."""
-    others: float = 0.0
-    """Operations of an NFS mount that are neither reads nor writes."""
-    idle_s: float = 0.0
-    """Seconds by verdict."""
+    queue_s: float = 0.0  # time of all requests in flight: the integral of the queue depth
+    wait_s: float = 0.0  # time that requests waited because of throttling
+    burst_s: float = 0.0  # time throttled at the burst rate
+    others: float = 0.0  # operations of an NFS mount that are neither reads nor writes
+    idle_s: float = 0.0  # seconds by verdict
     unproven_s: float = 0.0
     met_s: float = 0.0
     throttled_s: float = 0.0
     below_s: float = 0.0
     stalled_s: float = 0.0
-    at_iops_s: float = 0.0
-    """Throttled seconds by limit."""
+    at_iops_s: float = 0.0  # throttled seconds by limit
     at_bandwidth_s: float = 0.0
     at_machine_iops_s: float = 0.0
     at_machine_bandwidth_s: float = 0.0
@@ -59,12 +52,10 @@ class RunningTotals(Counts, frozen=True, gc=False):
     slow_promise_s: float = 0.0
     """Seconds slower than promised; likewise far slower than usual, as `SlowTotals` has them."""
     slow_usual_s: float = 0.0
-    slow_compared_s: float = 0.0
-    """Seconds in which it was known what is promised or usual."""
+    slow_compared_s: float = 0.0  # seconds in which it was known what is promised or usual
     slow_reads: float = 0.0
     slow_writes: float = 0.0
-    slow_took_s: float = 0.0
-    """Time of slow requests, and what it would have been."""
+    slow_took_s: float = 0.0  # time of slow requests, and what it would have been
     slow_expected_s: float = 0.0
 
 
@@ -76,10 +67,8 @@ _PACKED = struct.Struct(f"<dff{len(RunningTotals.__struct_fields__)}f")
 class Slot(NamedTuple):
     """What a disk did until `end_s`."""
 
-    end_s: float
-    """Monotonic time."""
-    seconds: float
-    """Duration, as the monotonic clock measured it."""
+    end_s: float  # monotonic time
+    seconds: float  # duration, as the monotonic clock measured it
     credits_ratio: float | None
     """Burst credits left at the end, of the resource with the least; None without burst."""
     totals: RunningTotals
@@ -159,17 +148,6 @@ def unpack(packed: bytes) -> Iterator[Slot]:
         yield Slot(end_s, seconds, None if math.isnan(ratio) else ratio, RunningTotals(*totals))
 
 
-def slot_between(
-    before: RunningTotals,
-    after: RunningTotals,
-    end_s: float,
-    seconds: float,
-    credits_ratio: float | None,
-) -> Slot:
-    """Return what a disk did between two totals."""
-    return Slot(end_s, seconds, credits_ratio, after - before)
-
-
 def total_slot(slots: Sequence[Slot]) -> Slot:
     """Return what a disk did in several slots together; a slot of no time without any."""
     if not slots:
@@ -234,8 +212,7 @@ def credits_ratio_of(account: CreditAccount | None, limits: Limits) -> float | N
     )
 
 
-COLUMNS = 60
-"""Columns of a chart: five seconds each for five minutes, a minute each for an hour."""
+COLUMNS = 60  # columns of a chart: five seconds each for five minutes, a minute each for an hour
 
 
 def columns_of(slots: Sequence[Slot], now_s: float, column_s: float) -> list[Slot | None]:
@@ -252,15 +229,13 @@ def columns_of(slots: Sequence[Slot], now_s: float, column_s: float) -> list[Slo
     return [total_slot(each) if each else None for each in by_column]
 
 
-BLOCK = 20
-"""Slots of a block."""
+BLOCK = 20  # slots of a block
 
 
 class PackedSlots(msgspec.Struct, frozen=True, gc=False):
     """Slots in blocks, which are compressed when they are complete: to a fifth in most cases."""
 
-    blocks: tuple[bytes, ...] = ()
-    """Complete ones, the oldest first."""
+    blocks: tuple[bytes, ...] = ()  # complete ones, the oldest first
     last: tuple[bytes, ...] = ()
 
     def plus(self, packed: bytes, most: int) -> "PackedSlots":

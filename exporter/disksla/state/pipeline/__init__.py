@@ -33,7 +33,7 @@ from disksla.state.pipeline.probe_results import (
 from disksla.state.pipeline.restore import PreviousRun
 from disksla.state.pipeline.sampler_stats import SamplerStats
 from disksla.state.pipeline.saved_state import DiskEvent, EventCause
-from disksla.state.pipeline.slow import Direction, SlowTotals
+from disksla.state.pipeline.slow import Direction
 from disksla.state.pipeline.snapshot import (
     ArraySnapshot,
     DiskSnapshot,

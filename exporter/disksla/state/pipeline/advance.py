@@ -11,14 +11,8 @@ import msgspec
 from disksla.kernel.consumers import FORGOTTEN_S, MOST_NAMES, MOST_SERIES
 from disksla.kernel.disks import Disk
 from disksla.kernel.procfs import HostWait
+from disksla.promise import configuration
 from disksla.promise.catalogue import Assignment
-from disksla.promise.configuration import (
-    Matched,
-    client_limits,
-    machine_limits,
-    match_disks,
-    type_limits,
-)
 from disksla.state.pipeline.assessment import TickContext
 from disksla.state.pipeline.changed_lines import DiskstatsLines, index_lines
 from disksla.state.pipeline.disk_state import DiskState, Sample, judge_disk, read_disk
@@ -37,7 +31,7 @@ from disksla.verdict.interval import Clocks, GapReason, elapsed_or_gap
 from disksla.verdict.throttling import SIGNS, SharedWindow, Sign, after_gap
 
 
-def configure(state: State, matched: Matched, now: Clocks | None) -> State:
+def configure(state: State, matched: configuration.Matched, now: Clocks | None) -> State:
     """Return the state with another configuration, or other block devices.
 
     A disk that is still the same keeps its state, and its credits unless the burst of its terms
@@ -150,7 +144,6 @@ def advance_in_parts(
         state,
         monitored={**state.monitored, **judged} if judged else state.monitored,
         others={**state.others, **others} if others else state.others,
-        # Mounts stay as they were until they are read again.
         active=frozenset(active),
         mounts_read=mounts_read(state, tick, of_mounts, is_gap=not isinstance(elapsed, float)),
         at_limit=frozenset(
@@ -229,7 +222,7 @@ def _with_events(state: State, tick: Tick) -> State:
     consumers used. Those of a disk that is not monitored are dropped.
     """
     if tick.disks is not None:
-        matched = match_disks(state.configuration, tick.disks, tick.cpus)
+        matched = configuration.match_disks(state.configuration, tick.disks, tick.cpus)
         state = configure(state, matched, tick.clocks)
     if tick.watched_s or tick.own_limits or tick.why_no_consumers is not None:
         state = _with_consumers(state, tick)
@@ -304,7 +297,7 @@ def _elapsed(state: State, clocks: Clocks) -> float | GapReason | None:
     return elapsed_or_gap(state.clocks, clocks, state.settings.sampling.interval_s)
 
 
-def _with_disks(state: State, matched: Matched, now: Clocks | None) -> State:
+def _with_disks(state: State, matched: configuration.Matched, now: Clocks | None) -> State:
     """Return the state with these block devices, of which the settings select the monitored."""
     stats = state.sampler_stats
     monitored = {}
@@ -333,9 +326,9 @@ def _with_disks(state: State, matched: Matched, now: Clocks | None) -> State:
             )
             for device, disk_state in monitored.items()
         }
-    limits = machine_limits(state.settings, state.configuration.machines, state.cpus)
-    limits += type_limits(assignments.values())
-    limits += client_limits(
+    limits = configuration.machine_limits(state.settings, state.configuration.machines, state.cpus)
+    limits += configuration.type_limits(assignments.values())
+    limits += configuration.client_limits(
         {device: assignments[device] for device in monitored if monitored[device].disk.is_mount}
     )
     others = {

@@ -22,22 +22,15 @@ from disksla.verdict.throttling import (
 class TickContext(msgspec.Struct, frozen=True, gc=False):
     """What all disks have in common at one tick."""
 
-    now_s: float
-    """Monotonic time."""
+    now_s: float  # monotonic time
     boottime_s: float
     """Time since boot, suspended time included: credits refill while a machine is suspended."""
-    last_boottime_s: float
-    """`boottime_s` at the sample before."""
-    elapsed_s: float
-    """Time since the sample before; 0 if it is a gap."""
-    assessed_before: AssessedTime
-    """Time assessed up to the sample before."""
-    assessed_after: AssessedTime
-    """Time assessed up to and including this sample."""
-    tolerance_ratio: float
-    """Share by which a rate may miss a limit and still be at the limit."""
-    signs: frozenset[Sign]
-    """The signs of a limiter that are looked for."""
+    last_boottime_s: float  # `boottime_s` at the sample before
+    elapsed_s: float  # time since the sample before; 0 if it is a gap
+    assessed_before: AssessedTime  # time assessed up to the sample before
+    assessed_after: AssessedTime  # time assessed up to and including this sample
+    tolerance_ratio: float  # share by which a rate may miss a limit and still be at the limit
+    signs: frozenset[Sign]  # the signs of a limiter that are looked for
     unknown_machines: frozenset[str] = frozenset()
     """Providers whose machines have limits, of which this machine's are not known."""
 
@@ -56,8 +49,7 @@ class Assessed(msgspec.Struct, frozen=True, gc=False):
     by_signs: tuple[WindowVerdict, ...] = ()
     """Those of the signs at the last sample: the same, unless the provider counts, as its count
     decides, up to a second later."""
-    credits: CreditAccount | None = None
-    """Burst credits; None without a burst."""
+    credits: CreditAccount | None = None  # burst credits; None without a burst
 
 
 def assess(

@@ -31,8 +31,7 @@ class DiskstatsLines(msgspec.Struct, frozen=True, gc=False):
     partition."""
     positions: Mapping[str, tuple[int, ...]] = {}
     """The lines of each monitored device: its own first, then those of its partitions."""
-    partitioned: frozenset[str] = frozenset()
-    """The monitored devices with partitions."""
+    partitioned: frozenset[str] = frozenset()  # the monitored devices with partitions
     paths: Mapping[str, Mapping[str, int]] = {}
     """The lines of the further paths of each monitored device, by the names of the paths."""
 

@@ -6,33 +6,13 @@ import msgspec
 
 from disksla.base.counts import total
 from disksla.clouds.ebs_statistics import Failure, Reading
+from disksla.kernel import procfs
 from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals, Consumption, OwnLimit, Who
 from disksla.kernel.disks import Disk
-from disksla.kernel.procfs import (
-    CloseSample,
-    Counters,
-    CounterValues,
-    DiskstatsLine,
-    HostWait,
-    MalformedLineError,
-    difference,
-    has_decreased,
-    parse_line,
-    to_counters,
-    unwrap,
-)
+from disksla.kernel.nfs import MountState
 from disksla.promise.catalogue import Assignment
 from disksla.promise.configuration import ProbeKind, is_machine_known
-from disksla.state.pipeline.assessment import (
-    Assessed,
-    TickContext,
-    assess,
-    assess_gap,
-    credits_at,
-    credits_at_last_sample,
-    totals_at_last_sample,
-)
-from disksla.state.pipeline.mount_sample import MountState
+from disksla.state.pipeline import assessment
 from disksla.state.pipeline.odd_counters import (
     DataWrites,
     more_never_done,
@@ -46,22 +26,20 @@ from disksla.verdict.interval import GapReason, Interval, interval_of
 from disksla.verdict.throttling import MachineWindow, SharedWindow, after_gap
 
 _AT_LIMIT = ("throttled", "met")
-_READS, _WRITES = Counters._fields.index("reads"), Counters._fields.index("writes")
+_READS, _WRITES = procfs.Counters._fields.index("reads"), procfs.Counters._fields.index("writes")
 
 
-class DiskState(Assessed, frozen=True, kw_only=True, gc=False):
+class DiskState(assessment.Assessed, frozen=True, kw_only=True, gc=False):
     """Everything known of one disk."""
 
     disk: Disk
-    assignment: Assignment
-    """Its terms, and the limits that follow from them."""
-    reading: CounterValues | None = None
+    assignment: Assignment  # its terms, and the limits that follow from them
+    reading: procfs.CounterValues | None = None
     """Its counters at the last sample in which it was listed; None before the first."""
-    origin: CounterValues | None = None
+    origin: procfs.CounterValues | None = None
     """Where its counters would have started if they had never wrapped or been reset:
     `reading - origin` is the total since disksla first sampled the disk."""
-    inflight: int = 0
-    """Requests in flight at the last sample, without `never_done`."""
+    inflight: int = 0  # requests in flight at the last sample, without `never_done`
     never_done: int = 0
     """Requests that the kernel has in flight although others completed at once after a silence:
     on kernels whose count does not return to 0, and where a request is lost."""
@@ -69,21 +47,20 @@ class DiskState(Assessed, frozen=True, kw_only=True, gc=False):
     data_writes: DataWrites = DataWrites()
     provider: ProviderState | None = None
     """What its statistics page says; None if it was never read."""
-    consumers: ConsumerTotals = NO_CONSUMERS
-    """What consumers used of it, while it was watched."""
+    consumers: ConsumerTotals = NO_CONSUMERS  # what consumers used of it, while it was watched
     mount: MountState | None = None
     """What else the kernel counts of an NFS mount; None for a block device."""
 
     @property
-    def counters(self) -> Counters | None:
+    def counters(self) -> procfs.Counters | None:
         """Increase of the counters since the first sample of the disk; None before it."""
         if self.reading is None or self.origin is None:
             return None
-        return to_counters(difference(self.reading, self.origin))
+        return procfs.to_counters(procfs.difference(self.reading, self.origin))
 
     def credits_at(self, boottime_s: float) -> CreditAccount | None:
         """Return the credits at a time after the last update; None if the disk has none."""
-        return credits_at(self, self.assignment.limits, boottime_s)
+        return assessment.credits_at(self, self.assignment.limits, boottime_s)
 
     @property
     def is_at_limit(self) -> bool:
@@ -102,7 +79,7 @@ class DiskState(Assessed, frozen=True, kw_only=True, gc=False):
         last = self.totals.undecided.windows[-1:]
         return last[0].inflight * last[0].seconds if last else None
 
-    def with_host_wait(self, share: HostWait) -> "DiskState":
+    def with_host_wait(self, share: procfs.HostWait) -> "DiskState":
         """Add the disk's share of the iowait and PSI of the last window."""
         return msgspec.structs.replace(self, totals=self.totals.with_host_wait(share))
 
@@ -167,19 +144,15 @@ class DiskState(Assessed, frozen=True, kw_only=True, gc=False):
 class Sample(msgspec.Struct, frozen=True, gc=False):
     """One disk at one sample, before its verdict."""
 
-    disk_state: DiskState
-    """As before the sample, if there is an interval."""
-    active: bool
-    """Update the disk at the next tick even if its line does not change."""
+    disk_state: DiskState  # as before the sample, if there is an interval
+    active: bool  # update the disk at the next tick even if its line does not change
     interval: Interval | None = None
     """Increase of the counters; None where there is none, and `disk_state` is complete."""
-    reading: CounterValues | None = None
+    reading: procfs.CounterValues | None = None
     inflight: int = 0
     gap: GapReason | None = None
-    problem: str | None = None
-    """Why its line could not be parsed."""
-    close: tuple[CloseSample, ...] = ()
-    """Close samples within the interval."""
+    problem: str | None = None  # why its line could not be parsed
+    close: tuple[procfs.CloseSample, ...] = ()  # close samples within the interval
 
     @property
     def fewest(self) -> Interval | None:
@@ -197,9 +170,9 @@ def read_disk(
     disk_state: DiskState,
     lines: list[str],
     inflight: tuple[int, int] | None,
-    context: TickContext,
+    context: assessment.TickContext,
     data_writes: tuple[int, int] | None = None,
-    close: tuple[CloseSample, ...] = (),
+    close: tuple[procfs.CloseSample, ...] = (),
     counted: Sequence[str] = (),
 ) -> Sample:
     """Return a sample of a disk.
@@ -213,13 +186,13 @@ def read_disk(
         return missing(disk_state, context, "vanished")
     try:
         at_paths = bool(counted) and list(counted) != lines[:1]
-        line = total(map(parse_line, counted)) if at_paths else parse_line(lines[0])
+        line = total(map(procfs.parse_line, counted)) if at_paths else procfs.parse_line(lines[0])
         has_completions = disk_state.reading is None or _completed(
             disk_state.reading, line.reading
         )
         partitions = [] if at_paths else lines[1:]
         in_flight = _inflight(line, partitions, inflight, has_completions=has_completions)
-    except MalformedLineError as error:
+    except procfs.MalformedLineError as error:
         return missing(disk_state, context, "malformed", str(error))
     never_done = min(disk_state.never_done, in_flight)
     in_flight -= never_done
@@ -230,11 +203,11 @@ def read_disk(
     if before is None or origin is None:
         first = without_interval(disk_state, context, reading, reading, in_flight)
         return Sample(first, active=in_flight > 0)
-    if has_decreased(before, reading):
-        unwrapped_before = unwrap(before, reading)
+    if procfs.has_decreased(before, reading):
+        unwrapped_before = procfs.unwrap(before, reading)
         if unwrapped_before is None:
             return rebased(disk_state, context, reading, in_flight, "reset")
-        origin = difference(origin, difference(before, unwrapped_before))
+        origin = procfs.difference(origin, procfs.difference(before, unwrapped_before))
         disk_state = msgspec.structs.replace(disk_state, reading=unwrapped_before, origin=origin)
     # The increase is a window if the disk was listed at the sample before and the time between is
     # not a gap. Otherwise it has no duration.
@@ -262,14 +235,16 @@ def read_disk(
 
 def rebased(
     disk_state: DiskState,
-    context: TickContext,
-    reading: CounterValues,
+    context: assessment.TickContext,
+    reading: procfs.CounterValues,
     inflight: int,
     gap: GapReason,
 ) -> Sample:
     """Return a sample after which the totals of a disk go on from other counters."""
-    total = difference(disk_state.reading or (), disk_state.origin or ())
-    origin = difference(reading, _with_length(total, len(reading)))
+    total = procfs.difference(disk_state.reading or (), disk_state.origin or ())
+    # After a reset the kernel may print another number of fields.
+    of_length = (*total, *(0,) * len(reading))[: len(reading)]
+    origin = procfs.difference(reading, of_length)
     after = without_interval(disk_state, context, reading, origin, inflight)
     return Sample(after, active=True, gap=gap)
 
@@ -295,7 +270,7 @@ def _without_never_done(sample: Sample) -> Sample:
 
 
 def judge_disk(
-    sample: Sample, context: TickContext, shared: SharedWindow | None = None
+    sample: Sample, context: assessment.TickContext, shared: SharedWindow | None = None
 ) -> DiskState:
     """Return the state of a disk after a sample; `shared` is the window of its group."""
     disk_state, interval = sample.disk_state, sample.interval
@@ -303,7 +278,7 @@ def judge_disk(
         return disk_state
     limits = disk_state.assignment.limits
     fewest = sample.fewest if limits.burst is not None else None
-    assessed = assess(
+    assessed = assessment.assess(
         disk_state,
         limits=limits,
         interval=interval,
@@ -332,20 +307,23 @@ def _counted(
 
 def without_interval(
     disk_state: DiskState,
-    context: TickContext,
-    reading: CounterValues,
-    origin: CounterValues,
+    context: assessment.TickContext,
+    reading: procfs.CounterValues,
+    origin: procfs.CounterValues,
     inflight: int,
 ) -> DiskState:
     """Return the state after a first sample, or after a reset of the counters."""
-    assessed = assess_gap(disk_state, disk_state.assignment.limits, context, inflight)
+    assessed = assessment.assess_gap(disk_state, disk_state.assignment.limits, context, inflight)
     return msgspec.structs.replace(
         disk_state, reading=reading, origin=origin, inflight=inflight, **assessed
     )
 
 
 def missing(
-    disk_state: DiskState, context: TickContext, gap: GapReason, problem: str | None = None
+    disk_state: DiskState,
+    context: assessment.TickContext,
+    gap: GapReason,
+    problem: str | None = None,
 ) -> Sample:
     """Keep the totals of a disk without a valid line; the time without it is not assessed."""
     was_listed = disk_state.is_listed
@@ -354,30 +332,25 @@ def missing(
         disk_state,
         is_listed=False,
         inflight=0,
-        totals=totals_at_last_sample(disk_state, limits, context),
+        totals=assessment.totals_at_last_sample(disk_state, limits, context),
         detector=after_gap(disk_state.detector),
         window_verdict=None,
         decided=(),
         by_signs=(),
-        credits=credits_at_last_sample(disk_state, limits, context),
+        credits=assessment.credits_at_last_sample(disk_state, limits, context),
     )
     return Sample(
         missing, active=problem is not None, gap=gap if was_listed else None, problem=problem
     )
 
 
-def _with_length(total: CounterValues, length: int) -> CounterValues:
-    """Pad with zeros or cut: after a reset the kernel may print another number of fields."""
-    return (*total, *(0,) * length)[:length]
-
-
-def _completed(before: CounterValues, after: CounterValues) -> bool:
+def _completed(before: procfs.CounterValues, after: procfs.CounterValues) -> bool:
     """Return whether reads or writes completed between two readings."""
     return before[_READS] != after[_READS] or before[_WRITES] != after[_WRITES]
 
 
 def _inflight(
-    own: DiskstatsLine,
+    own: procfs.DiskstatsLine,
     partitions: list[str],
     in_sysfs: tuple[int, int] | None,
     *,
@@ -394,7 +367,9 @@ def _inflight(
     if not partitions:
         return own.inflight or 0
     if in_sysfs is None:
-        return max(own.inflight or 0, sum(parse_line(line).inflight or 0 for line in partitions))
+        return max(
+            own.inflight or 0, sum(procfs.parse_line(line).inflight or 0 for line in partitions)
+        )
     if has_completions:
         return sum(in_sysfs)
     return sum(in_sysfs) or own.inflight or 0

@@ -10,20 +10,9 @@ from disksla.promise.catalogue import Caching, SharedLimits
 from disksla.promise.configuration import Settings, is_shared_by
 from disksla.state.pipeline.assessment import Assessed, TickContext, assess, assess_gap, credits_at
 from disksla.state.pipeline.disk_state import DiskState, Sample
+from disksla.verdict import throttling
 from disksla.verdict.credits import CreditAccount
 from disksla.verdict.interval import Interval
-from disksla.verdict.throttling import (
-    MACHINE_LIMITS,
-    DetectorState,
-    LimitKind,
-    Second,
-    SharedWindow,
-    Throttle,
-    WindowVerdict,
-    after_gap,
-    classify,
-    limit_at,
-)
 
 SECONDS_OF_WINDOWS = 5
 
@@ -32,18 +21,16 @@ class GroupState(Assessed, frozen=True, kw_only=True, gc=False):
     """Everything known of one group. What its disks do in the same time counts as one disk's."""
 
     shared: SharedLimits
-    devices: tuple[str, ...]
-    """The monitored disks in it, by kernel name."""
+    devices: tuple[str, ...]  # the monitored disks in it, by kernel name
     counted: tuple[str, ...]
     """The disks whose I/O is added up, monitored or not; none of them is above another."""
-    certain_detector: DetectorState = DetectorState()
+    certain_detector: throttling.DetectorState = throttling.DetectorState()
     """The same without requests that the cache of the host may have served."""
-    window: SharedWindow | None = None
+    window: throttling.SharedWindow | None = None
     """The second that was decided now, for the verdicts on the disks; None if none was."""
-    throttled_s: Mapping[LimitKind, float] = {}
+    throttled_s: Mapping[throttling.LimitKind, float] = {}
     """Seconds in which one of its disks was throttled by its limit, by limit."""
-    is_listed: bool = True
-    """Its disks are always sampled, or did nothing."""
+    is_listed: bool = True  # its disks are always sampled, or did nothing
 
     def credits_at(self, boottime_s: float) -> CreditAccount | None:
         """Return the credits at a time after the last update; None without a burst."""
@@ -70,9 +57,9 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
     else:
         assessed = assess_gap(group, limits, context, inflight)
     group = msgspec.structs.replace(group, **assessed)
-    certain_detector, certain_decided = after_gap(group.certain_detector), group.decided
+    certain_detector, certain_decided = throttling.after_gap(group.certain_detector), group.decided
     if certain is not None and certain.seconds:
-        certain_detector, certain_decided = classify(
+        certain_detector, certain_decided = throttling.classify(
             group.certain_detector, certain, (), limits, context.tolerance_ratio
         )
     window = None
@@ -85,11 +72,11 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
 
 def _window(
     shared: SharedLimits,
-    detectors: Sequence[DetectorState],
-    decided: Sequence[WindowVerdict],
+    detectors: Sequence[throttling.DetectorState],
+    decided: Sequence[throttling.WindowVerdict],
     disks: int,
     tolerance: float,
-) -> SharedWindow | None:
+) -> throttling.SharedWindow | None:
     """Return the second that was decided now, by all requests of a group and by the certain ones.
 
     `decided` are the verdicts on it, the newest first, and `disks` is how many of its disks were
@@ -100,15 +87,17 @@ def _window(
     served = [each for detector in detectors for each in _last_served(detector.seconds)]
     throttled = [each for each in decided if each.throttle is not None]
     throttles = [each.throttle for each in throttled if each.throttle is not None]
-    own = [each for each in throttles if each.limit in MACHINE_LIMITS]
+    own = [each for each in throttles if each.limit in throttling.MACHINE_LIMITS]
     # Where the cache of the host may serve requests, the load is between those of both detectors,
     # and one of them is that of the limit.
-    at_limit = [limit_at(each, shared.limits, tolerance) for each in served]
+    at_limit = [throttling.limit_at(each, shared.limits, tolerance) for each in served]
     found = own + [each for each in at_limit if each is not None]
     throttle = found[0] if found else None
     if throttle is not None and not shared.of_type:
-        throttle = Throttle(throttle.level, MACHINE_LIMITS.get(throttle.limit, "unknown"))
-    return SharedWindow(
+        throttle = throttling.Throttle(
+            throttle.level, throttling.MACHINE_LIMITS.get(throttle.limit, "unknown")
+        )
+    return throttling.SharedWindow(
         detectors[0].seconds[-1].number,
         throttle,
         waited_share=sum(each.throttled_share for each in throttled if each.throttle in found)
@@ -118,7 +107,7 @@ def _window(
     )
 
 
-def _last_served(seconds: Sequence[Second]) -> list[Interval]:
+def _last_served(seconds: Sequence[throttling.Second]) -> list[Interval]:
     """Return what was served in the last second, and in the last few together.
 
     One second may have a window of the limiter more or less.
@@ -142,7 +131,7 @@ def with_verdicts(group: GroupState, disks: Sequence[DiskState]) -> GroupState:
     return msgspec.structs.replace(group, throttled_s=throttled_s)
 
 
-def _throttled_s(disk: DiskState, limit: LimitKind) -> float:
+def _throttled_s(disk: DiskState, limit: throttling.LimitKind) -> float:
     """Return the seconds at a limit of the windows of a disk that were decided now."""
     last = disk.detector.seconds[-1:]
     windows = [each.window for second in last for each in second.observations]
@@ -183,8 +172,8 @@ def groups_after(
                 shared=shared,
                 devices=devices,
                 counted=counted,
-                detector=after_gap(group.detector),
-                certain_detector=after_gap(group.certain_detector),
+                detector=throttling.after_gap(group.detector),
+                certain_detector=throttling.after_gap(group.certain_detector),
                 totals=group.totals.with_undecided_unproven(group.shared.limits),
                 credits=group.credits if same_burst else None,
             )

@@ -8,12 +8,9 @@ from disksla.verdict.throttling import LONGEST_WINDOW_S
 
 _MOST_IOPS, _MOST_BYTES_PER_SECOND = 1e9, 1e12
 """More than any disk, or all disks of a machine, can do."""
-_MOST_MS = 2**33
-"""The counters of milliseconds have 32 bits on every kernel."""
-_MOST_RISE = 2**50
-"""More than any counter can rise between two samples."""
-_LONG_S = 86_400.0
-"""Time in which counters may have risen, where it is not known."""
+_MOST_MS = 2**33  # the counters of milliseconds have 32 bits on every kernel
+_MOST_RISE = 2**50  # more than any counter can rise between two samples
+_LONG_S = 86_400.0  # time in which counters may have risen, where it is not known
 
 
 def why_impossible(interval: Interval, before: CounterValues, after: CounterValues) -> str | None:
@@ -61,8 +58,7 @@ class DataWrites(msgspec.Struct, frozen=True, gc=False):
 
     opening: int = 0
     """Number of the opening of the counters; 0 if the count was not read at the last sample."""
-    count: int = 0
-    """Data writes since that opening."""
+    count: int = 0  # data writes since that opening
     total: int = 0
 
     def plus(self, reading: tuple[int, int] | None) -> "tuple[DataWrites, int | None]":

@@ -50,24 +50,20 @@ class ProbeResult(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
     device: str
     kind: ProbeKind
-    timestamp_s: float
-    """Unix time at which it ended."""
+    timestamp_s: float  # Unix time at which it ended
     skipped: SkipReason | None = None
     failure: ProbeFailure | None = None
     message: str = msgspec.field(default="", name="words")
     """Why it was skipped or failed, for logs and pages; encoded as `words` in recordings."""
     target_iops: float = 0.0
-    duration_s: float = 0.0
-    """Run time of fio, including its start and its end."""
+    duration_s: float = 0.0  # run time of fio, including its start and its end
     requests: int = 0
     transferred_bytes: int = 0
     """Bytes of the requests, and of writing the scratch file before them."""
     spent_bytes: int = 0
     """Bytes charged to the daily budget; for a failed run, the most that it may have used."""
-    achieved_iops: float | None = None
-    """None for a failed run, whose requests were not counted."""
-    bins: tuple[LatencyBin, ...] = ()
-    """Latencies of the requests, in order."""
+    achieved_iops: float | None = None  # None for a failed run, whose requests were not counted
+    bins: tuple[LatencyBin, ...] = ()  # latencies of the requests, in order
 
     @property
     def is_success(self) -> bool:
@@ -109,12 +105,9 @@ class ProbeTotals(msgspec.Struct, frozen=True, gc=False):
     requests: int = 0
     transferred_bytes: int = 0
     latency_s: Histogram = Histogram.empty(LATENCY_BOUNDS_S)
-    last: ProbeResult | None = None
-    """The last run, without its bins; None before the first."""
-    day: int = 0
-    """The day of `day_bytes`, in days of UTC since 1970."""
-    day_bytes: int = 0
-    """Bytes used of the budget of that day."""
+    last: ProbeResult | None = None  # the last run, without its bins; None before the first
+    day: int = 0  # the day of `day_bytes`, in days of UTC since 1970
+    day_bytes: int = 0  # bytes used of the budget of that day
     last_attempt_s: float | None = None
     """Unix time of the last attempt: a run, or a skip for a temporary reason. Before the first
     attempt, the time at which the probe was configured; None if it is not configured."""

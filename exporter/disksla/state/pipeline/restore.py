@@ -31,8 +31,7 @@ class PreviousRun(msgspec.Struct, frozen=True):
     """State saved by an earlier daemon, to restore disks from."""
 
     saved: SavedState
-    boot: str
-    """Boot id of the machine now (random(4)); `saved.boot` is that of the earlier daemon."""
+    boot: str  # boot id of the machine now (random(4)); `saved.boot` is that of the earlier daemon
 
 
 def restore_disk(
@@ -77,11 +76,7 @@ def restore_group(
 
 def save_group(group: GroupState, now: Clocks) -> dict[Resource, SavedCredits]:
     """Return the credits to save of a group; empty without a burst."""
-    account = group.credits_at(now.boottime_s)
-    if account is None:
-        return {}
-    buckets = group.shared.limits.buckets
-    return save_credits(dict(zip(buckets, account.bucket_credits, strict=True)))
+    return save_credits(group.credits_at(now.boottime_s), group.shared.limits.buckets)
 
 
 def save_disk(disk_state: DiskState, now: Clocks) -> tuple[str, SavedDisk] | None:
@@ -90,7 +85,7 @@ def save_disk(disk_state: DiskState, now: Clocks) -> tuple[str, SavedDisk] | Non
     None if it has neither serial nor WWN, or if there is nothing to save.
     """
     key = disk_key(disk_state.disk)
-    burst, ceiling = disk_state.assignment.limits.burst, disk_state.detector.ceiling
+    ceiling = disk_state.detector.ceiling
     account = disk_state.credits_at(now.boottime_s)
     used_by_probes = {
         kind: SavedSpending(totals.day, totals.day_bytes)
@@ -99,12 +94,9 @@ def save_disk(disk_state: DiskState, now: Clocks) -> tuple[str, SavedDisk] | Non
     }
     if key is None or (account is None and ceiling is None and not used_by_probes):
         return None
-    credits_by_bucket = {}
-    if account is not None and burst is not None:
-        credits_by_bucket = dict(zip(burst.buckets, account.bucket_credits, strict=True))
     return key, SavedDisk(
         disk_state.assignment.terms,
-        save_credits(credits_by_bucket),
+        save_credits(account, disk_state.assignment.limits.buckets),
         ceiling.last_iops if ceiling is not None else None,
         ceiling.bytes_per_second if ceiling is not None else None,
         used_by_probes,
@@ -133,9 +125,8 @@ def _credits(
 ) -> CreditAccount | None:
     if limits.burst is None:
         return None
-    bucket_credits = []
-    for bucket in limits.buckets:
-        saved_credits = saved.get(bucket.resource)
-        resumed = resume(saved_credits, bucket, elapsed_s) if saved_credits is not None else None
-        bucket_credits.append(resumed or initial(bucket))
-    return CreditAccount(tuple(bucket_credits), now.boottime_s)
+    resumed = (
+        resume(saved.get(bucket.resource), bucket, elapsed_s) or initial(bucket)
+        for bucket in limits.buckets
+    )
+    return CreditAccount(tuple(resumed), now.boottime_s)

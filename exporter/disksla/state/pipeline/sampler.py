@@ -36,7 +36,6 @@ from disksla.kernel.procfs.iowait_files import HostWaitFiles
 from disksla.promise.configuration import Configuration, Matched, changes, match_disks
 from disksla.state.pipeline.advance import advance_in_parts, configure
 from disksla.state.pipeline.changed_lines import DiskstatsLines
-from disksla.state.pipeline.deadlines import close_deadlines, next_deadline
 from disksla.state.pipeline.probe_results import ProbeResult
 from disksla.state.pipeline.state import (
     State,
@@ -46,7 +45,7 @@ from disksla.state.pipeline.state import (
     to_look_at,
     to_watch,
 )
-from disksla.state.pipeline.tick import Tick
+from disksla.state.pipeline.tick import Tick, close_deadlines, next_deadline
 from disksla.verdict.interval import Clocks
 
 LONGEST_SLEEP_S = 0.25
@@ -58,8 +57,7 @@ MOST_WAITING = 10
 LATEST_COUNT_S = 0.01
 """Data writes that were counted later than this after the clocks were read are not of the window:
 a tenth of the shortest, as much as the bounds of credits allow."""
-CLOCK_SET_S = 1.0
-"""A larger step of the wall clock is logged and passed to `on_clock_set`."""
+CLOCK_SET_S = 1.0  # a larger step of the wall clock is logged and passed to `on_clock_set`
 
 log = logging.getLogger("disksla.sampler")
 
@@ -106,8 +104,7 @@ class Sampler:
         `helper` is the socket of `disksla open-events`.
         """
         self.state = state
-        self.ticked_at_s = time.monotonic()
-        """Monotonic time of the last tick that was completed."""
+        self.ticked_at_s = time.monotonic()  # monotonic time of the last tick that was completed
         self.on_unknown_device: Callable[[], None] = lambda: None
         """Called in the sampler thread when /proc/diskstats lists other devices than before. Set
         by the owner of the device discovery."""
@@ -130,15 +127,13 @@ class Sampler:
         self._wall_offset_s: float | None = None
         """Wall time minus time since boot, at the last tick."""
         self._events: queue.SimpleQueue[_NewMatch | _Message] = queue.SimpleQueue()
-        self._matching = threading.Lock()
-        """Held by the thread that matches disks and terms."""
+        self._matching = threading.Lock()  # held by the thread that matches disks and terms
         self._matched = match_disks(state.configuration, state.inventory)
         """What was matched last; the sampler's thread may not know of it yet."""
         self._stopping = threading.Event()
         self._failure: str | None = None
         """Why the last tick failed, so that a lasting failure is logged once."""
-        self._work: deque[Iterator[None]] = deque()
-        """What is left to do for the last ticks."""
+        self._work: deque[Iterator[None]] = deque()  # what is left to do for the last ticks
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
     def post(self, event: Event) -> None:
@@ -344,6 +339,8 @@ class Sampler:
         if needs_host_wait(state):
             host, host_problems = self._host.read()
             problems |= host_problems
+        for more in (inflight_problems, close_problems, data_write_problems, mount_problems):
+            problems |= more
         return Tick(
             clocks,
             text,
@@ -354,13 +351,7 @@ class Sampler:
             close=close,
             mounts=mounts,
             host=host,
-            problems={
-                **problems,
-                **inflight_problems,
-                **close_problems,
-                **data_write_problems,
-                **mount_problems,
-            },
+            problems=problems,
         )
 
     def _read_mounts(

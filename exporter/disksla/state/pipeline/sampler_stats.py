@@ -17,8 +17,7 @@ SOURCES = (
 """Sources of data: /proc/diskstats; sysfs and the udev database; sysfs `inflight`; /proc/stat;
 /proc/pressure/io; performance events; sysfs `stat`; /proc/self/mountstats; and ticks of the
 sampler, which fail by a bug only."""
-HOST_SOURCES = ("iowait", "pressure")
-"""Sources that are not read at every tick."""
+HOST_SOURCES = ("iowait", "pressure")  # sources that are not read at every tick
 
 
 class SamplerStats(msgspec.Struct, frozen=True):
@@ -31,8 +30,7 @@ class SamplerStats(msgspec.Struct, frozen=True):
     errors: Mapping[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
     problems: Mapping[str, str] = {}
     """Sources that cannot be read now: `source` or `source:device` -> error message."""
-    parts: Mapping[str, bool] = {}
-    """Whether other parts of the daemon work."""
+    parts: Mapping[str, bool] = {}  # whether other parts of the daemon work
 
     def ticked(self, lateness_s: float, missed_ticks: int) -> "SamplerStats":
         """Add one tick: its delay after the deadline, and the deadlines missed before it."""

@@ -5,7 +5,7 @@ machine, from the future, or inconsistent: unknown credits are better than wrong
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -13,13 +13,12 @@ import msgspec
 from disksla.base.errors import DECODE_ERRORS, DiskslaError
 from disksla.promise.catalogue import Bucket, Resource
 from disksla.promise.configuration import ProbeKind
-from disksla.verdict.credits import Credits, advance_unobserved, from_bounds
+from disksla.verdict.credits import CreditAccount, Credits, advance_unobserved, from_bounds
 from disksla.verdict.interval import Clocks
 from disksla.verdict.throttling import LimitKind
 
 FORMAT = 1
-CLOCK_ERROR_S = 60.0
-"""Assumed error of the wall clock over a reboot."""
+CLOCK_ERROR_S = 60.0  # assumed error of the wall clock over a reboot
 
 _Level = Annotated[float, msgspec.Meta(ge=0)]
 
@@ -48,19 +47,16 @@ class SavedCredits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SavedSpending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bytes that probes of one kind used of one day's budget."""
 
-    day: int
-    """Days of UTC since 1970."""
+    day: int  # days of UTC since 1970
     bytes: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class SavedDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Saved state of one disk."""
 
-    terms: str
-    """Terms that were assigned to it; credits are restored only under the same terms."""
+    terms: str  # terms that were assigned to it; credits are restored only under the same terms
     credits: dict[Resource, SavedCredits] = {}
-    ceiling_iops: _Level | None = None
-    """Rate at which it was last throttled."""
+    ceiling_iops: _Level | None = None  # rate at which it was last throttled
     ceiling_bytes_per_second: _Level | None = None
     probes: dict[ProbeKind, SavedSpending] = {}
     """So that a restart of the daemon does not reset the daily budget."""
@@ -68,24 +64,19 @@ class SavedDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 EventCause = Literal["throttled", "no_credits", "slow", "below", "stalled", "limits_changed"]
 """`no_credits`: throttled at its own limit, without burst credits."""
-Stage = Literal["seen", "began", "ended"]
-"""`seen`: for too short a time to be said."""
+Stage = Literal["seen", "began", "ended"]  # `seen`: for too short a time to be said
 
 
 class DiskEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """A problem, or a change of the limits; times are those of the wall clock, since 1970."""
 
     cause: EventCause
-    limit: LimitKind | None
-    """Where it is throttled."""
+    limit: LimitKind | None  # where it is throttled
     began_s: float
-    seen_s: float
-    """When it was seen last; its end, if it has ended."""
-    seconds: float = 0.0
-    """How long it applied."""
+    seen_s: float  # when it was seen last; its end, if it has ended
+    seconds: float = 0.0  # how long it applied
     stage: Stage = "seen"
-    iops: float = 0.0
-    """What the disk served while it applied, at last."""
+    iops: float = 0.0  # what the disk served while it applied, at last
     bytes_per_second: float = 0.0
 
     @property
@@ -97,22 +88,17 @@ class DiskEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fals
 class SavedState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Content of the file."""
 
-    machine: str
-    """Hash of the machine id (machine-id(5)), not the id itself."""
-    boot: str
-    """Boot id of the kernel (random(4))."""
+    machine: str  # hash of the machine id (machine-id(5)), not the id itself
+    boot: str  # boot id of the kernel (random(4))
     clocks: Clocks
-    disks: dict[str, SavedDisk]
-    """By `disk_key`."""
+    disks: dict[str, SavedDisk]  # by `disk_key`
     groups: dict[str, dict[Resource, SavedCredits]] = {}
     """Credits of the machine, by the group of disks that share them."""
-    events: dict[str, tuple[DiskEvent, ...]] = {}
-    """Of the last hour, by `disk_key`."""
+    events: dict[str, tuple[DiskEvent, ...]] = {}  # of the last hour, by `disk_key`
 
 
 class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    disksla_state: int
-    """Version of the format."""
+    disksla_state: int  # version of the format
     crc32: int
     content: msgspec.Raw
 
@@ -121,8 +107,10 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _decode_state = msgspec.json.Decoder(SavedState).decode
 
 
-def save_credits(credits_by_bucket: Mapping[Bucket, Credits]) -> dict[Resource, SavedCredits]:
-    """Return the records of the credits of a disk."""
+def save_credits(
+    account: CreditAccount | None, buckets: Sequence[Bucket]
+) -> dict[Resource, SavedCredits]:
+    """Return the records of credits; empty without a burst."""
     return {
         bucket.resource: SavedCredits(
             bucket.capacity,
@@ -131,7 +119,7 @@ def save_credits(credits_by_bucket: Mapping[Bucket, Credits]) -> dict[Resource, 
             credit.estimate_credits,
             credit.request_credits,
         )
-        for bucket, credit in credits_by_bucket.items()
+        for bucket, credit in zip(buckets, account.bucket_credits if account else (), strict=False)
     }
 
 
@@ -178,20 +166,14 @@ def seconds_since_saved(state: SavedState, boot: str, now: Clocks) -> tuple[floa
 
 
 def resume(
-    saved: SavedCredits, bucket: Bucket, elapsed_s: tuple[float, float], inflight: int = 0
+    saved: SavedCredits | None, bucket: Bucket, elapsed_s: tuple[float, float]
 ) -> Credits | None:
     """Return credits after a time in which any amount of I/O may have been done.
 
-    `elapsed_s` is the shortest and the longest that this time can have been. None if the saved
-    bucket had another capacity.
+    `elapsed_s` is the shortest and the longest that this time can have been. None if nothing was
+    saved, or the saved bucket had another capacity.
     """
-    if saved.capacity_credits != bucket.capacity:
+    if saved is None or saved.capacity_credits != bucket.capacity:
         return None
-    credit = from_bounds(
-        bucket,
-        saved.lower_credits,
-        saved.upper_credits,
-        saved.estimate_credits,
-        saved.request_credits,
-    )
-    return advance_unobserved(credit, bucket, *elapsed_s, use=None, inflight=inflight)
+    _, *levels = msgspec.structs.astuple(saved)
+    return advance_unobserved(from_bounds(bucket, *levels), bucket, *elapsed_s, use=None)

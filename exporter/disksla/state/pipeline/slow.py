@@ -18,21 +18,15 @@ from disksla.verdict.throttling import LIMITED_VERDICTS, WindowVerdict
 Direction = Literal["read", "write"]
 FORGOTTEN_IN_S = 6 * 3600.0
 """What was usual counts less by a factor of e each time: after a day, by 55."""
-KNOWN_AFTER_S = 600.0
-"""Seconds of a kind of requests until it is known what is usual."""
-ABOVE_USUAL = 5.0
-"""Caches and other machines on the same storage change latency by less."""
+KNOWN_AFTER_S = 600.0  # seconds of a kind of requests until it is known what is usual
+ABOVE_USUAL = 5.0  # caches and other machines on the same storage change latency by less
 ABOVE_PROMISE = 1.2
-LEAST_S = 0.001
-"""Nobody waits for less."""
+LEAST_S = 0.001  # nobody waits for less
 ENOUGH_MS = 5
 """Of a second. The kernel counts whole milliseconds, so one is a fifth of this."""
-SMALL_BYTES = 16 * 1024
-"""Promises of latency are about requests of up to this size,"""
-LOW_LOAD = 0.8
-"""at up to this load,"""
-ALONE = 2.0
-"""and with up to this many requests in flight, on average."""
+SMALL_BYTES = 16 * 1024  # promises of latency are about requests of up to this size,
+LOW_LOAD = 0.8  # at up to this load,
+ALONE = 2.0  # and with up to this many requests in flight, on average
 
 
 class Kind(NamedTuple):
@@ -52,12 +46,9 @@ class Kind(NamedTuple):
 class Usual(NamedTuple):
     """How long requests of a kind usually take."""
 
-    log_s: float
-    """Mean of the logarithms of seconds, so that a few slow seconds do not count much."""
-    seconds: float
-    """By how many seconds it is known; those that are forgotten do not count."""
-    at_s: float
-    """When it was updated."""
+    log_s: float  # mean of the logarithms of seconds, so that a few slow seconds do not count much
+    seconds: float  # by how many seconds it is known; those that are forgotten do not count
+    at_s: float  # when it was updated
 
     @property
     def latency_s(self) -> float:
@@ -80,17 +71,12 @@ class SlowTotals(msgspec.Struct, frozen=True, gc=False):
     """How long a disk was slow, and what is usual for it."""
 
     above_promise_s: float = 0.0
-    above_usual_s: float = 0.0
-    """Those above the promise do not count here."""
-    compared_s: float = 0.0
-    """Seconds in which it was known what is promised or usual, slow or not."""
-    reads: int = 0
-    """Requests that were slow, in the seconds above."""
+    above_usual_s: float = 0.0  # those above the promise do not count here
+    compared_s: float = 0.0  # seconds in which it was known what is promised or usual, slow or not
+    reads: int = 0  # requests that were slow, in the seconds above
     writes: int = 0
-    took_s: float = 0.0
-    """Their time in I/O-seconds."""
-    expected_s: float = 0.0
-    """Their time in I/O-seconds, had they been as is promised or usual."""
+    took_s: float = 0.0  # their time in I/O-seconds
+    expected_s: float = 0.0  # their time in I/O-seconds, had they been as is promised or usual
     usual: tuple[tuple[Kind, Usual], ...] = ()
 
     def after(
@@ -102,8 +88,10 @@ class SlowTotals(msgspec.Struct, frozen=True, gc=False):
         whole = total(windows).without_flushes()
         taken = dict(_latencies(whole))
         if not taken:  # they took so little time together that nobody waited
-            is_known = whole.requests and None not in {whole.read_ms, whole.write_ms}
-            return self._with_compared(whole.seconds) if is_known else self
+            is_known = whole.requests > 0 and None not in {whole.read_ms, whole.write_ms}
+            if not is_known:
+                return self
+            return msgspec.structs.replace(self, compared_s=self.compared_s + whole.seconds)
         promised = dict(_promised_s(taken, whole, limits))
         usual = dict(self._usual_s(taken, whole.end_s))
         above_promise = {
@@ -117,34 +105,13 @@ class SlowTotals(msgspec.Struct, frozen=True, gc=False):
             if taken[kind] > max(LEAST_S, ABOVE_USUAL * each_s)
         }
         is_compared = promised.keys() | usual.keys() == taken.keys()
-        return self._plus(
-            whole,
-            taken=taken,
-            slow=above_promise or above_usual,
-            above_promise_s=whole.seconds * bool(above_promise),
-            compared_s=whole.seconds * is_compared,
-        )
-
-    def _with_compared(self, seconds: float) -> "SlowTotals":
-        """Return totals after more seconds in which the disk was certainly not slow."""
-        return msgspec.structs.replace(self, compared_s=self.compared_s + seconds)
-
-    def _plus(
-        self,
-        whole: Interval,
-        taken: Mapping[Kind, float],
-        slow: Mapping[Kind, float],
-        above_promise_s: float,
-        compared_s: float,
-    ) -> "SlowTotals":
-        """Return totals after a second; `slow` has the expected time of those that were slow."""
+        slow = above_promise or above_usual
         numbers: Mapping[Direction, int] = {"read": whole.reads, "write": whole.writes}
         requests = {kind: numbers[kind.direction] for kind in slow}
-        slow_s = whole.seconds * bool(slow)
         return SlowTotals(
-            above_promise_s=self.above_promise_s + above_promise_s,
-            above_usual_s=self.above_usual_s + slow_s - above_promise_s,
-            compared_s=self.compared_s + compared_s,
+            above_promise_s=self.above_promise_s + whole.seconds * bool(above_promise),
+            above_usual_s=self.above_usual_s + whole.seconds * (bool(slow) and not above_promise),
+            compared_s=self.compared_s + whole.seconds * is_compared,
             reads=self.reads + sum(requests[each] for each in slow if each.direction == "read"),
             writes=self.writes + sum(requests[each] for each in slow if each.direction == "write"),
             took_s=self.took_s + sum(requests[each] * taken[each] for each in slow),

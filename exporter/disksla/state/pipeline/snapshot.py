@@ -13,9 +13,8 @@ import msgspec
 
 from disksla.base.histogram import Histogram
 from disksla.base.operating_system import SourceHealth
-from disksla.kernel.consumers import NO_CONSUMERS, ConsumerTotals
-from disksla.kernel.nfs import MountReading
-from disksla.kernel.procfs import Counters, HostWait
+from disksla.kernel.consumers import NO_CONSUMERS
+from disksla.kernel.procfs import HostWait
 from disksla.promise.array_promise import Array, ArrayPromise, Bound, arrays_of, promise_of
 from disksla.promise.catalogue import Limits, TermsSource
 from disksla.promise.configuration import PROBE_KINDS, ProbeKind, UnusedEntry, machine_type_of
@@ -33,17 +32,9 @@ from disksla.state.pipeline.totals import (
     total_recent,
     traffic_of,
 )
-from disksla.state.provider_count import ProviderState
+from disksla.verdict import throttling
 from disksla.verdict.credits import CreditLevel
 from disksla.verdict.interval import Interval, load_of
-from disksla.verdict.throttling import (
-    MACHINE_LIMITS,
-    Ceiling,
-    LimitKind,
-    Throttle,
-    Verdict,
-    WindowVerdict,
-)
 
 
 class _Judged:
@@ -95,10 +86,12 @@ class GroupSnapshot(_Judged):
         self.shared, self.devices, self._group = group.shared, group.devices, group
 
     @cached_property
-    def throttled_s(self) -> Mapping[LimitKind, float]:
+    def throttled_s(self) -> Mapping[throttling.LimitKind, float]:
         """Seconds in which requests of the group waited for its limit, by limit."""
         by_limit = self._group.throttled_s
-        return {limit: by_limit.get(shown, 0.0) for limit, shown in MACHINE_LIMITS.items()}
+        return {
+            limit: by_limit.get(shown, 0.0) for limit, shown in throttling.MACHINE_LIMITS.items()
+        }
 
 
 class DiskSnapshot(_Judged):
@@ -111,16 +104,24 @@ class DiskSnapshot(_Judged):
         super().__init__(
             disk_state, disk_state.assignment.limits, state, is_mount=self.disk.is_mount
         )
-
-    @cached_property
-    def counters(self) -> Counters | None:
+        self.counters = disk_state.counters
         """Increase since this daemon first sampled the disk, unwrapped; None before that."""
-        return self._disk_state.counters
-
-    @cached_property
-    def inflight(self) -> int | None:
+        self.inflight = disk_state.inflight if disk_state.is_listed else None
         """Requests in flight at the last sample; None if the disk was not listed in it."""
-        return self._disk_state.inflight if self._disk_state.is_listed else None
+        self.ceiling = disk_state.detector.ceiling  # rate at which the disk was last throttled
+        self.data_writes = disk_state.data_writes.exact_total
+        """Counted exactly since the first count; None while they are not counted."""
+        self.provider = disk_state.provider
+        """What its statistics page says; None if it was never read."""
+        self.consumers = disk_state.consumers if state.settings.consumers else NO_CONSUMERS
+        """What consumers used of it, while it was watched."""
+        self.why_no_consumers = state.why_no_consumers
+        """Why they are not known; None while they are, or before that is known."""
+        self.mount = None if disk_state.mount is None else disk_state.mount.reading
+        """What the kernel counts of an NFS mount since it was mounted; None for a block device."""
+        files = state.configuration.terms_files
+        self.machine_type = machine_type_of(state.settings, files)
+        """Of the provider, by the best source; None if it is not known."""
 
     @cached_property
     def load(self) -> Histogram | None:
@@ -138,20 +139,20 @@ class DiskSnapshot(_Judged):
         return traffic_of(self._last_second)
 
     @cached_property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> throttling.Verdict | None:
         """Verdict on the last window; None after a gap."""
         return None if self._window is None else self._window.verdict
 
     @cached_property
-    def throttle(self) -> Throttle | None:
+    def throttle(self) -> throttling.Throttle | None:
         """Where it is throttled, if it is."""
         return None if self._window is None else self._window.throttle
 
     @cached_property
-    def _window(self) -> WindowVerdict | None:
+    def _window(self) -> throttling.WindowVerdict | None:
         """The last second that is decided; idle if the disk was since. None after a gap."""
         is_idle = self._disk_state.is_listed and self.disk.name not in self._state.active
-        return WindowVerdict("idle") if is_idle else self._disk_state.window_verdict
+        return throttling.WindowVerdict("idle") if is_idle else self._disk_state.window_verdict
 
     @cached_property
     def verdict_totals(self) -> VerdictTotals:
@@ -174,11 +175,6 @@ class DiskSnapshot(_Judged):
         return self.slow.usual_latencies_s(self._state.now_s)
 
     @cached_property
-    def ceiling(self) -> Ceiling | None:
-        """Rate at which the disk was last throttled."""
-        return self._disk_state.detector.ceiling
-
-    @cached_property
     def groups(self) -> tuple[str, ...]:
         """Groups that the disk is in, which share limits of the machine."""
         groups = self._state.groups.items()
@@ -187,16 +183,6 @@ class DiskSnapshot(_Judged):
             for name, group in groups
             if self.disk.name in group.devices and not group.shared.of_type
         )
-
-    @cached_property
-    def machine_type(self) -> str | None:
-        """Of the provider, by the best source; None if it is not known."""
-        return machine_type_of(self._state.settings, self._state.configuration.terms_files)
-
-    @cached_property
-    def data_writes(self) -> int | None:
-        """Counted exactly since the first count; None while they are not counted."""
-        return self._disk_state.data_writes.exact_total
 
     @cached_property
     def probe_intervals_s(self) -> Mapping[ProbeKind, float | None]:
@@ -214,29 +200,9 @@ class DiskSnapshot(_Judged):
         }
 
     @cached_property
-    def provider(self) -> ProviderState | None:
-        """What its statistics page says; None if it was never read."""
-        return self._disk_state.provider
-
-    @cached_property
     def provider_is_current(self) -> bool:
         """Whether the page was read lately."""
         return self.provider is not None and self.provider.is_current(self._state.now_s)
-
-    @cached_property
-    def consumers(self) -> ConsumerTotals:
-        """What consumers used of it, while it was watched."""
-        return self._disk_state.consumers if self._state.settings.consumers else NO_CONSUMERS
-
-    @cached_property
-    def why_no_consumers(self) -> str | None:
-        """Why they are not known; None while they are, or before that is known."""
-        return self._state.why_no_consumers
-
-    @cached_property
-    def mount(self) -> MountReading | None:
-        """What the kernel counts of an NFS mount since it was mounted; None for a block device."""
-        return None if self._disk_state.mount is None else self._disk_state.mount.reading
 
 
 class ArraySnapshot(NamedTuple):
@@ -244,8 +210,7 @@ class ArraySnapshot(NamedTuple):
 
     array: Array
     promise: ArrayPromise | None
-    disks: Sequence[DiskSnapshot]
-    """Those of its disks that are monitored."""
+    disks: Sequence[DiskSnapshot]  # those of its disks that are monitored
 
 
 class TermsSnapshot(msgspec.Struct, frozen=True):
@@ -255,8 +220,7 @@ class TermsSnapshot(msgspec.Struct, frozen=True):
     """When the oldest file of a source was true, in seconds since 1970."""
     expiry_timestamp_s: Mapping[TermsSource, float] = {}
     """Until when all files of a source may be relied on; without those that do not say it."""
-    unused: tuple[UnusedEntry, ...] = ()
-    """Entries that apply to no disk."""
+    unused: tuple[UnusedEntry, ...] = ()  # entries that apply to no disk
     problems: tuple[str, ...] = ()
     """What `disksla detect` could not find out, a machine type that is not known, and terms of
     which no limits follow."""

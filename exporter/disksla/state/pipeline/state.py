@@ -18,8 +18,7 @@ from disksla.state.pipeline.totals import AssessedTime
 from disksla.verdict.interval import Clocks
 from disksla.verdict.throttling import DetectorState
 
-MOST_LOOKED_AT = 8
-"""Disks that are looked at closer at once."""
+MOST_LOOKED_AT = 8  # disks that are looked at closer at once
 FIRST_LOOK_S = 1.2
 """Longer than a window of any limiter, and until the first second is decided. A disk that does not
 pause in it is looked at no longer."""
@@ -28,18 +27,15 @@ LOOK_S = 4.0
 """A disk that pauses is looked at for this time, or for SHORT_LOOK_S if ENOUGH_PAUSES are seen
 then: two seconds are decided by then."""
 ENOUGH_PAUSES = 20
-LOOK_EVERY_S = 10.0
-"""As long as verdicts remember (`disksla.verdict.throttling`)."""
+LOOK_EVERY_S = 10.0  # as long as verdicts remember (`disksla.verdict.throttling`)
 
 
 class MountsRead(msgspec.Struct, frozen=True, gc=False):
     """When the counters of NFS mounts were read last: at a tick, or less often if that costs."""
 
-    assessed: AssessedTime
-    """Time assessed until then."""
+    assessed: AssessedTime  # time assessed until then
     boottime_s: float
-    is_gap: bool = False
-    """Whether a gap was since."""
+    is_gap: bool = False  # whether a gap was since
 
 
 class State(msgspec.Struct, frozen=True):
@@ -49,12 +45,9 @@ class State(msgspec.Struct, frozen=True):
     so a published state never changes while it is being read.
     """
 
-    configuration: Configuration
-    """In force."""
-    previous_run: PreviousRun | None = None
-    """State saved by an earlier daemon."""
-    inventory: tuple[Disk, ...] = ()
-    """All block devices of the machine."""
+    configuration: Configuration  # in force
+    previous_run: PreviousRun | None = None  # state saved by an earlier daemon
+    inventory: tuple[Disk, ...] = ()  # all block devices of the machine
     monitored: Mapping[str, DiskState] = {}
     """The monitored disks by kernel name: those of the inventory that the settings select."""
     others: Mapping[str, DiskState] = {}
@@ -66,29 +59,22 @@ class State(msgspec.Struct, frozen=True):
     """Those of the monitored that were at their limit in the last window."""
     lines: DiskstatsLines | None = None
     """Lines of the last /proc/diskstats; None if they have to be indexed again."""
-    clocks: Clocks | None = None
-    """Clocks at the last sample; None before the first."""
-    host: HostWait | None = None
-    """iowait and PSI at the last sample; None if they were not read."""
-    last_host: HostWait = HostWait()
-    """iowait and PSI when they were last read."""
-    unreadable: bool = False
-    """/proc/diskstats could not be read at the last tick."""
+    clocks: Clocks | None = None  # clocks at the last sample; None before the first
+    host: HostWait | None = None  # iowait and PSI at the last sample; None if they were not read
+    last_host: HostWait = HostWait()  # iowait and PSI when they were last read
+    unreadable: bool = False  # /proc/diskstats could not be read at the last tick
     assessed: AssessedTime = AssessedTime()
     sampler_stats: SamplerStats = SamplerStats()
     unused: tuple[UnusedEntry, ...] = ()
     """Entries of the configuration and of terms files that apply to no disk."""
-    cpus: int | None = None
-    """CPUs of this machine; None if no tick had them."""
+    cpus: int | None = None  # CPUs of this machine; None if no tick had them
     groups: Mapping[str, GroupState] = {}
     """Groups of monitored disks that share limits of the machine, by name."""
     with_write_cache: Mapping[str, tuple[int, int]] = {}
     """Major and minor number of the monitored disks with a write-back cache: of these, empty
     flushes are among the writes of /proc/diskstats."""
-    device_at: Mapping[str, str] = {}
-    """The monitored NFS mounts by mount point."""
-    mounts_read: MountsRead | None = None
-    """None before the first time."""
+    device_at: Mapping[str, str] = {}  # the monitored NFS mounts by mount point
+    mounts_read: MountsRead | None = None  # None before the first time
     consumers_seen_s: Mapping[Who, float] = {}
     """Consumers that have series of their own on any disk, or had in the last hour, with the
     monotonic time when each was seen last."""

@@ -1,9 +1,10 @@
-"""One tick: everything that was read from the machine at one moment, and a recording of ticks.
+"""One tick: everything that was read from the machine at one moment; deadlines; recordings.
 
 A recording is a file of ticks, so the names of the fields are part of its format; `problems` is
-encoded as `troubles`.
+encoded as `troubles`. Deadlines are absolute: a late tick does not delay the ticks after it.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -26,12 +27,9 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     """Input of `advance`: one reading of the machine, and events since the tick before."""
 
     clocks: Clocks
-    diskstats: str | None
-    """Text of /proc/diskstats; None if it could not be read."""
-    lateness_s: float = 0.0
-    """Time from the deadline of the tick to the reading."""
-    missed_ticks: int = 0
-    """Deadlines that passed without a tick since the tick before."""
+    diskstats: str | None  # text of /proc/diskstats; None if it could not be read
+    lateness_s: float = 0.0  # time from the deadline of the tick to the reading
+    missed_ticks: int = 0  # deadlines that passed without a tick since the tick before
     inflight: dict[str, tuple[int, int]] = {}
     """Reads and writes in flight (sysfs `inflight`) of active devices with partitions."""
     data_writes: dict[str, tuple[Count, Count]] = {}
@@ -43,14 +41,12 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     """Counters of the NFS mounts by device; None if they were not read."""
     disks: tuple[Disk, ...] | None = None
     """All block devices and NFS mounts, if they changed since the tick before."""
-    cpus: Count | None = None
-    """CPUs of the machine, with the block devices."""
+    cpus: Count | None = None  # CPUs of the machine, with the block devices
     host: HostWait | None = None
     """iowait and PSI since boot; None if they were not read (see `needs_host_wait`)."""
     problems: dict[str, str] = msgspec.field(default_factory=dict, name="troubles")
     """Sources that could not be read: `source` or `source:device` -> error message."""
-    probes: tuple[ProbeResult, ...] = ()
-    """Probes that ran or were skipped since the tick before."""
+    probes: tuple[ProbeResult, ...] = ()  # probes that ran or were skipped since the tick before
     provider: tuple[Reading | Failure, ...] = ()
     """Readings of the statistics pages of disks since the tick before, in the order of time."""
     consumers: tuple[Consumption, ...] = ()
@@ -89,14 +85,10 @@ FORMAT = 1
 class RecordingHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """First line of a recording."""
 
-    recording: int
-    """Version of the format."""
-    interval_s: float
-    """Time between ticks."""
-    kernel: str
-    """Kernel release of the recorded machine."""
-    disksla: str
-    """Version of disksla that recorded."""
+    recording: int  # version of the format
+    interval_s: float  # time between ticks
+    kernel: str  # kernel release of the recorded machine
+    disksla: str  # version of disksla that recorded
     terms_files: tuple[TermsFile, ...] = ()
     """What the files of terms.d said at the start, the best source first."""
     configuration: ConfigurationText = ConfigurationText()
@@ -134,3 +126,35 @@ def decode_tick(line: bytes, number: int) -> Tick:
         return _tick_decoder.decode(line)
     except DECODE_ERRORS as error:
         raise DiskslaError(f"line {number}: invalid tick: {error}") from None
+
+
+DEAD_AFTER_S = 5.0  # a sampler whose next tick is overdue by more than this is considered dead
+GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
+"""Multiples of it are spread evenly between whole numbers, however many they are."""
+
+
+def next_deadline(due_s: float, now_s: float, interval_s: float) -> tuple[float, int]:
+    """Return the first deadline after `due_s` that is still ahead, and how many were missed.
+
+    All deadlines are `due_s` plus a multiple of the interval. One that is due exactly now is not
+    missed.
+    """
+    missed = max(0, int((now_s - due_s) / interval_s))
+    return due_s + (missed + 1) * interval_s, missed
+
+
+def is_alive(ticked_at_s: float, now_s: float, interval_s: float) -> bool:
+    """Return whether a sampler with this interval, whose last tick was then, is alive."""
+    return now_s - ticked_at_s < interval_s + DEAD_AFTER_S
+
+
+def close_deadlines(due_s: float, interval_s: float, step_s: float) -> list[float]:
+    """Return when close samples are read within the interval before a deadline.
+
+    They are a step apart, and up to half a step earlier or later, before each deadline by another
+    part of it. Otherwise each window of a limiter whose windows are as long as the interval would
+    begin at the same place between two samples, and the errors of its pauses would not cancel out.
+    """
+    steps = round(interval_s / step_s)
+    shift = due_s / interval_s * GOLDEN_RATIO % 1.0 - 0.5
+    return [due_s - interval_s * (1 - (number + shift) / steps) for number in range(1, steps)]

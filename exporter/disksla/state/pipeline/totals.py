@@ -19,8 +19,7 @@ from disksla.state.provider_count import NONE_WAITING, WaitingVerdicts
 from disksla.verdict.interval import Interval, idle, load_of
 from disksla.verdict.throttling import LIMIT_KINDS, VERDICTS, WindowVerdict
 
-KEPT_S = 60
-"""For so long, the highest rates of any window are kept: they show microbursts."""
+KEPT_S = 60  # for so long, the highest rates of any window are kept: they show microbursts
 
 
 class Traffic(msgspec.Struct, frozen=True):
@@ -35,10 +34,8 @@ class Traffic(msgspec.Struct, frozen=True):
 class Peak(msgspec.Struct, frozen=True, gc=False):
     """The highest rates of all windows that ended within one second."""
 
-    second: int
-    """Monotonic time, truncated to whole seconds."""
-    rates_per_second: tuple[float, ...]
-    """In the order of `Traffic`."""
+    second: int  # monotonic time, truncated to whole seconds
+    rates_per_second: tuple[float, ...]  # in the order of `Traffic`
 
 
 def traffic_of(interval: Interval) -> Traffic:
@@ -94,8 +91,7 @@ LATENCY_BOUNDS_S = (
 )  # fmt: skip
 """Bounds that include the latencies that providers promise: 0.5 ms, 1 ms, 3 ms and 20 ms."""
 
-ENOUGH_MS = 20
-"""One millisecond is 5 % of this."""
+ENOUGH_MS = 20  # one millisecond is 5 % of this
 LONGEST_WAIT_S = 1.0
 
 
@@ -112,8 +108,7 @@ class LatencyMeter(msgspec.Struct, frozen=True, gc=False):
     """Seconds per request: the mean of each group of windows, counted once per request."""
     pending_requests: int = 0
     pending_ms: int = 0
-    pending_since_s: float = 0.0
-    """Monotonic time at which the first pending request was added."""
+    pending_since_s: float = 0.0  # monotonic time at which the first pending request was added
 
     def plus(self, completed: Iterable[tuple[int, int | None, float]]) -> "LatencyMeter":
         """Add completed requests: their number, the sum of their time in ms, and when.
@@ -153,10 +148,8 @@ class Undecided(msgspec.Struct, frozen=True, gc=False):
     """
 
     windows: tuple[Interval, ...] = ()
-    host: HostWait = NO_HOST_WAIT
-    """The disk's share of their iowait and PSI."""
-    waiting: WaitingVerdicts = NONE_WAITING
-    """What waits for the count of the provider."""
+    host: HostWait = NO_HOST_WAIT  # the disk's share of their iowait and PSI
+    waiting: WaitingVerdicts = NONE_WAITING  # what waits for the count of the provider
 
     def at_gap(self) -> tuple[WindowVerdict, ...]:
         """Return the verdicts where nothing more will be known: by the signs, or unproven."""
@@ -174,12 +167,9 @@ class VerdictTotals(msgspec.Struct, frozen=True, gc=False):
     """In the order of VERDICTS; their sum is the time assessed, without undecided windows."""
     throttled_s: tuple[float, ...] = (0.0,) * len(LIMIT_KINDS)
     """Throttled seconds by limit, in the order of LIMIT_KINDS."""
-    burst_s: float = 0.0
-    """Throttled seconds at the burst rate; they are among `throttled_s`."""
-    wait_s: float = 0.0
-    """I/O-seconds that requests waited because of throttling."""
-    host: HostWait = NO_HOST_WAIT
-    """The disk's share of iowait and PSI in throttled windows."""
+    burst_s: float = 0.0  # throttled seconds at the burst rate; they are among `throttled_s`
+    wait_s: float = 0.0  # I/O-seconds that requests waited because of throttling
+    host: HostWait = NO_HOST_WAIT  # the disk's share of iowait and PSI in throttled windows
 
     def plus(
         self, windows: Iterable[Interval], verdicts: Iterable[WindowVerdict]
@@ -213,8 +203,7 @@ class VerdictTotals(msgspec.Struct, frozen=True, gc=False):
 
 LOAD_BOUNDS_RATIO = (0.01, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
 
-RECENT_WINDOWS = 10
-"""Present rates and loads are means over this many windows."""
+RECENT_WINDOWS = 10  # present rates and loads are means over this many windows
 
 
 class AssessedTime(msgspec.Struct, frozen=True, gc=False):
@@ -239,11 +228,9 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     write_latency: LatencyMeter = LatencyMeter()
     load: Histogram = Histogram.empty(LOAD_BOUNDS_RATIO)
     peaks: tuple[Peak, ...] = ()
-    recent: tuple[Interval, ...] = ()
-    """The last windows for which the disk was updated."""
+    recent: tuple[Interval, ...] = ()  # the last windows for which the disk was updated
     verdict_totals: VerdictTotals = VerdictTotals()
-    complete_to: AssessedTime = AssessedTime()
-    """Assessed time that these totals include."""
+    complete_to: AssessedTime = AssessedTime()  # assessed time that these totals include
     undecided: Undecided = NONE_UNDECIDED
     """Windows of which only `least_writes`, `most_writes` and `others` are counted."""
     slow: SlowTotals = SlowTotals()
@@ -251,8 +238,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     """Data writes at least and at most; the same where they are counted exactly, and without
     flushes. They are at least as many only where no flushes are merged (`Interval`)."""
     most_writes: int = 0
-    others: int = 0
-    """Operations of an NFS mount that are neither reads nor writes."""
+    others: int = 0  # operations of an NFS mount that are neither reads nor writes
 
     def with_idle_until(self, assessed: AssessedTime, now_s: float) -> "DiskTotals":
         """Add the windows since `complete_to`, in all of which the disk was idle."""

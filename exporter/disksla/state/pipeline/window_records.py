@@ -30,19 +30,15 @@ class WindowRecord(msgspec.Struct, frozen=True):
     read_bytes: int | None = None
     written_bytes: int | None = None
     flushes: int | None = None
-    is_exact: bool | None = None
-    """Whether data writes are counted exactly."""
-    inflight: int | None = None
-    """Requests in flight at the end of the window."""
+    is_exact: bool | None = None  # whether data writes are counted exactly
+    inflight: int | None = None  # requests in flight at the end of the window
     load_ratio: float | None = None
     """Load of the window, 1.0 is at the limit; None if the terms promise nothing."""
     verdict: Verdict | None = None
     throttled_s: float | None = None
     """Part of the window in which requests waited for the limiter; None if not throttled."""
-    limit: LimitKind | None = None
-    """Limit at which the disk was throttled, if it was."""
-    level: ThrottleLevel | None = None
-    """Whether that is the base rate, the burst rate, or unknown."""
+    limit: LimitKind | None = None  # limit at which the disk was throttled, if it was
+    level: ThrottleLevel | None = None  # whether that is the base rate, the burst rate, or unknown
     throttle_wait_s: float | None = None
     """I/O-seconds that the requests completed in this window waited because of throttling."""
     decided_s: float | None = None
@@ -52,15 +48,13 @@ class WindowRecord(msgspec.Struct, frozen=True):
     """The disk's share of the iowait of all CPUs, if it was throttled; CPU seconds."""
     throttled_pressure_s: float | None = None
     """The disk's share of the time in which some tasks were stalled on I/O (PSI), likewise."""
-    ceiling_iops: float | None = None
-    """Rate at which the disk was last throttled."""
+    ceiling_iops: float | None = None  # rate at which the disk was last throttled
     ceiling_bytes_per_second: float | None = None
     limiter_window_s: float | None = None
     """Window of the limiter that throttled the disk last; None if it has none."""
     took_s: float | None = None
     """I/O-seconds that the reads and data writes took which completed in this window."""
-    credits: tuple[CreditLevel, ...] = ()
-    """Bounds and estimate of burst credits, by resource."""
+    credits: tuple[CreditLevel, ...] = ()  # bounds and estimate of burst credits, by resource
     consumers: tuple[Consumption, ...] | msgspec.UnsetType = msgspec.UNSET
     """What consumers used of the disk so far, as metrics count it; absent if not known."""
 
@@ -197,8 +191,7 @@ class PresentPeriods(NamedTuple):
     """What the disks of the last state did, each since it is this disk with these limits."""
 
     last: State
-    records: Mapping[str, list[WindowRecord]]
-    """By kernel name."""
+    records: Mapping[str, list[WindowRecord]]  # by kernel name
     since_s: Mapping[str, float]
     """Monotonic time at which the period of a disk began, if another was before."""
 

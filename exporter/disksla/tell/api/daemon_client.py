@@ -22,8 +22,14 @@ from disksla import DEFAULT_PORT
 from disksla.base.errors import DECODE_ERRORS, DiskslaError
 from disksla.base.operating_system.unix_socket import DEFAULT_SOCKET
 from disksla.base.units import MIB
-from disksla.tell.api.disks_document import DISKS_PATH, DisksDocument, LiveDiskDocument
-from disksla.tell.api.disks_query import OK, REFUSALS, target_of
+from disksla.tell.api.disks_document import (
+    DISKS_PATH,
+    OK,
+    REFUSALS,
+    DisksDocument,
+    LiveDiskDocument,
+    target_of,
+)
 
 SOCKET_URL = f"unix://{DEFAULT_SOCKET}"
 DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}/metrics"

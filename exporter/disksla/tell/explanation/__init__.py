@@ -5,8 +5,7 @@
 - `summary`: the history of a disk by verdict and limit.
 - `sentences`: the answer to "is it me or the disk?"; `who`: who used it.
 - `arrays`: what several disks are promised that are used as one.
-- `events`: when problems began and ended.
-- `past`: the history of the daemon, as pages and documents show it.
+- `past`: the history of the daemon and its events, as pages and documents show them.
 """
 
 from disksla.tell.explanation.arrays import array_name, explain_array

@@ -163,8 +163,11 @@ def _named(names: Sequence[str]) -> str:
 
 def next_step(device: str, assignment: Assignment, seconds: ConditionSeconds) -> str | None:
     """Return a sentence for the worst problem of a period; None without a problem."""
-    step = None
-    match next(iter(problems_of(seconds)), None):
+    worst = next(iter(problems_of(seconds)), None)
+    if worst is None:
+        return None
+    step = f"disksla advise {device} says which disk or machine would have been enough"
+    match worst:
         case "stalled":
             step = (
                 f"look for errors of {device} in the kernel log (journalctl --dmesg), and ask the"
@@ -180,15 +183,13 @@ def next_step(device: str, assignment: Assignment, seconds: ConditionSeconds) ->
                 f"disksla verify {device} --latency says whether it is slow without load, too, and"
                 " the kernel log (journalctl --dmesg) whether it had errors; then ask the provider"
             )
-        case "your_limit" | "no_credits" | "machine_limit":
-            step = f"disksla advise {device} says which disk or machine would have been enough"
         case "unknown_limit" if assignment.source == "none":
             step = how_to_say_the_terms("this disk was")
         case "unknown_limit":
             step = (
                 "disksla detect asks the cloud for its type and size; disksla doctor checks them"
             )
-    return None if step is None else f"Next: {step}."
+    return f"Next: {step}."
 
 
 def how_to_say_the_terms(what: str) -> str:

@@ -102,12 +102,10 @@ def explain_writes(slots: Iterable[Slot], why_not_exact: str | None = None) -> l
     if any(exact):
         seconds = f"{sum(exact)} of {len(exact)} seconds with flushes"
         return [f"Its data writes are counted exactly, without empty flushes, in {seconds}."]
+    why = "The kernel counts empty flushes of this disk as writes, so that the number of data"
     reason = f": {why_not_exact}" if why_not_exact else ""
-    sentence = (
-        "The kernel counts empty flushes of this disk as writes, so that the number of data writes"
-        f" is only known between two bounds. They were not counted exactly{reason}."
-    )
-    return [sentence]
+    known = "writes is only known between two bounds. They were not counted exactly"
+    return [f"{why} {known}{reason}."]
 
 
 def _problems(
@@ -126,11 +124,8 @@ def _problems(
             else:
                 sentence = _throttled(how_long, each, limits, level, limit)
             yield each, sentence
-    below, stalled, slow = (
-        summary.verdicts.get("below"),
-        summary.verdicts.get("stalled"),
-        summary.slow,
-    )
+    below, stalled = summary.verdicts.get("below"), summary.verdicts.get("stalled")
+    slow = summary.slow
     if below is not None and is_said(below.seconds, summary.seconds):
         yield below, _below(_how_long(below.seconds, summary), below, limits)
     if slow is not None and is_said(slow.seconds, summary.seconds):
@@ -139,13 +134,8 @@ def _problems(
         where = "the disk, or the storage behind it, hung"
         if limits.shared_by is not None:
             where = "the server of the file storage, or the network to it, did not answer"
-        yield (
-            stalled,
-            (
-                f"{_how_long(stalled.seconds, summary)} requests were in flight and none"
-                f" completed: {where}. Neither a limit nor load causes that."
-            ),
-        )
+        found = f"{_how_long(stalled.seconds, summary)} requests were in flight and none completed"
+        yield stalled, f"{found}: {where}. Neither a limit nor load causes that."
 
 
 def _below(how_long: str, part: SummaryPart, limits: Limits) -> str:
@@ -156,13 +146,10 @@ def _below(how_long: str, part: SummaryPart, limits: Limits) -> str:
     is_deep = depth is not None and number >= NEARLY * depth
     gave = "gave less" if is_deep else "was limited to less"
     unit = limits.one_unit
-    # A load on a part of such a disk may use a few of its units only.
-    of_units = (
-        f" Each allocation unit of {format_size(unit.size_bytes)} has its own limit, so a load"
-        " that does not use all units gets less."
-        if unit is not None
-        else ""
-    )
+    of_units = ""
+    if unit is not None:  # a load on a part of such a disk may use a few of them only
+        of_units = f" Each allocation unit of {format_size(unit.size_bytes)} has its own limit, so"
+        of_units += " a load that does not use all units gets less."
     return (
         f"{how_long} the disk {gave} than promised: {_rates(part)}, with"
         f" {format_count(number)} {requests} in flight; the promise is"
@@ -375,16 +362,12 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         for name, part in summary.verdicts.items()
         if is_said(part.seconds, summary.seconds)
     }
-    if "met" in said:
-        part = said["met"]
-        yield (
-            f"{_how_long(part.seconds, summary)} the disk gave what is promised or more:"
-            f" {_rates(part)}."
-        )
-    if "unproven" in said:
-        part = said["unproven"]
+    if (part := said.get("met")) is not None:
+        gave = "the disk gave what is promised or more"
+        yield f"{_how_long(part.seconds, summary)} {gave}: {_rates(part)}."
+    if (part := said.get("unproven")) is not None:
         found = "the disk served the load, and there is no promise to compare it with"
-        if part.most_load is not None and _may_be_tested(part):
+        if (part.load or 0.0) < _NEARLY <= (part.most_load or 0.0):
             found = "the load may have asked for what is promised (flushes leave a doubt)"
         elif limits.promise_charges:
             found = "the load asked for less than is promised"
@@ -396,12 +379,6 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         yield f"{_how_long(part.seconds, summary)} {found}: {_rates(part)}."
     if "idle" in said:
         yield f"{_how_long(said['idle'].seconds, summary)} the disk was idle."
-
-
-def _may_be_tested(part: SummaryPart) -> bool:
-    """Return whether a load reached the promise if all its flushes had data, and else did not."""
-    load, most = part.load or 0.0, part.most_load or 0.0
-    return load < _NEARLY <= most
 
 
 def _other_operations(summary: Summary, limits: Limits) -> Iterator[str]:

@@ -136,15 +136,13 @@ def _who(period: ConsumerPeriod, first: Unit) -> Iterator[str]:
     order = (first, *(unit for unit in UNITS if unit != first))
     known = [unit for unit in order if any(getattr(each, unit) for each in period.shares)]
     lists = [_list(period.shares, unit) for unit in known]
-    leaders = {_leader(period.shares, unit) for unit in known}
+    leaders = {
+        max(period.shares, key=lambda each: getattr(each, unit) or 0.0).consumer for unit in known
+    }
     when = "While it was throttled, " if period.is_throttled else ""
     yield from (f"{when}{text}." for text in lists[:1])
     if len(leaders) > 1:
         yield f"By {known[1]}, another one leads: {lists[1]}."
-
-
-def _leader(shares: Iterable[ConsumerShare], unit: Unit) -> str:
-    return max(shares, key=lambda each: getattr(each, unit) or 0.0).consumer
 
 
 def _list(shares: Iterable[ConsumerShare], unit: Unit) -> str:

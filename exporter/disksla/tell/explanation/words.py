@@ -3,6 +3,7 @@
 Whoever says one of these facts takes it from here; dashboards are compared by a test.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
@@ -34,10 +35,10 @@ class ShownText(NamedTuple):
 
     words: str
     did: str  # what the disk did in that time
-    meaning: str
     colour: str  # on pages and terminals, dark and light; empty for a faint one of the theme
     block: str  # the worse, the higher
     letter: str  # where there are no blocks, or no colours
+    meaning: str
 
 
 class ConditionText(NamedTuple):
@@ -45,108 +46,61 @@ class ConditionText(NamedTuple):
 
     words: str
     short: str  # for a column of a table
-    meaning: str
     shown: Shown  # the strip's colour
+    meaning: str
 
 
-SHOWN_TEXT: Mapping[Shown, ShownText] = {
-    "idle": ShownText(
-        words="idle", did="was idle", meaning="no request", colour="", block="▁", letter="."
-    ),
-    "unproven": ShownText(
-        words="OK",
-        did="served the load",
-        meaning="the load asks for less than the limit and is served",
-        colour="#5e92cc",
-        block="▂",
-        letter="-",
-    ),
-    "met": ShownText(
-        words="promise kept",
-        did="gave what was promised",
-        meaning="the disk gives what was promised, or more",
-        colour="#3f9c62",
-        block="▃",
-        letter="+",
-    ),
-    "slow": ShownText(
-        words="slow",
-        did="was slow",
-        meaning="requests took longer than promised, or far longer than usual",
-        colour="#cf5a9b",
-        block="▄",
-        letter="L",
-    ),
-    "throttled": ShownText(
-        words="throttled",
-        did="was throttled",
-        meaning="a limiter makes requests wait",
-        colour="#d07a0e",
-        block="▅",
-        letter="T",
-    ),
-    "below": ShownText(
-        words="less than promised",
-        did="gave less than promised",
-        meaning="requests wait, no limit explains it, and the disk gives less than promised",
-        colour="#d93a36",
-        block="▆",
-        letter="B",
-    ),
-    "stalled": ShownText(
-        words="hung",
-        did="hung",
-        meaning="requests are in flight and none completes",
-        colour="#9a63c4",
-        block="█",
-        letter="H",
-    ),
-}
+_SHOWN = """
+idle       idle                was idle                 none     ▁  .
+    no request
+unproven   OK                  served the load          #5e92cc  ▂  -
+    the load asks for less than the limit and is served
+met        promise kept        gave what was promised   #3f9c62  ▃  +
+    the disk gives what was promised, or more
+slow       slow                was slow                 #cf5a9b  ▄  L
+    requests took longer than promised, or far longer than usual
+throttled  throttled           was throttled            #d07a0e  ▅  T
+    a limiter makes requests wait
+below      less than promised  gave less than promised  #d93a36  ▆  B
+    requests wait, no limit explains it, and the disk gives less than promised
+stalled    hung                hung                     #9a63c4  █  H
+    requests are in flight and none completes
+"""
+_CONDITIONS = """
+idle  Idle  idle  idle
+    no request
+ok  OK  OK  unproven
+    nothing makes requests wait
+unknown_limit  Throttled at an unknown limit  unknown limit  throttled
+    throttled at a limit that the terms do not explain
+your_limit  You: throttled at the limit you bought  You: limit  throttled
+    throttled at the limit you bought
+no_credits  You: out of credits, throttled at the baseline  You: credits  throttled
+    burst credits are used up, and it is throttled at the baseline
+machine_limit  The machine: throttled at its limit  Machine: limit  throttled
+    throttled at a limit of the machine; a larger disk does not help
+slow  The disk: slow  Disk: slow  slow
+    requests take longer than promised, or far longer than usual
+below  The disk: gives less than promised  Disk: less  below
+    the disk gives less than promised
+stalled  The disk: hung, no request completes  Disk: hung  stalled
+    requests are in flight and none completes
+"""
+
+
+def _rows(table: str) -> dict[str, list[str]]:
+    """Return the cells behind each name; two blanks or a line are between them."""
+    rows = (re.split(r"\s{2,}", row) for row in re.split(r"\n(?=\S)", table.strip()))
+    return {name: ["" if cell == "none" else cell for cell in cells] for name, *cells in rows}
+
+
+def _condition_text(words: str, short: str, shown: str, meaning: str) -> ConditionText:
+    return ConditionText(words, short, next(each for each in SHOWN if each == shown), meaning)
+
+
+SHOWN_TEXT: Mapping[Shown, ShownText] = {each: ShownText(*_rows(_SHOWN)[each]) for each in SHOWN}
 CONDITION_TEXT: Mapping[Condition, ConditionText] = {
-    "idle": ConditionText("Idle", "idle", "no request", "idle"),
-    "ok": ConditionText("OK", "OK", "nothing makes requests wait", "unproven"),
-    "unknown_limit": ConditionText(
-        "Throttled at an unknown limit",
-        "unknown limit",
-        "throttled at a limit that the terms do not explain",
-        "throttled",
-    ),
-    "your_limit": ConditionText(
-        "You: throttled at the limit you bought",
-        "You: limit",
-        "throttled at the limit you bought",
-        "throttled",
-    ),
-    "no_credits": ConditionText(
-        "You: out of credits, throttled at the baseline",
-        "You: credits",
-        "burst credits are used up, and it is throttled at the baseline",
-        "throttled",
-    ),
-    "machine_limit": ConditionText(
-        "The machine: throttled at its limit",
-        "Machine: limit",
-        "throttled at a limit of the machine; a larger disk does not help",
-        "throttled",
-    ),
-    "slow": ConditionText(
-        "The disk: slow",
-        "Disk: slow",
-        "requests take longer than promised, or far longer than usual",
-        "slow",
-    ),
-    "below": ConditionText(
-        "The disk: gives less than promised",
-        "Disk: less",
-        "the disk gives less than promised",
-        "below",
-    ),
-    "stalled": ConditionText(
-        "The disk: hung, no request completes",
-        "Disk: hung",
-        "requests are in flight and none completes",
-        "stalled",
-    ),
+    each: _condition_text(*_rows(_CONDITIONS)[each]) for each in CONDITIONS
 }
 
 VERDICT_STYLE = ".idle { --verdict: var(--line); }\n" + "".join(

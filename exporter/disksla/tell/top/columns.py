@@ -6,8 +6,7 @@ from typing import NamedTuple
 from disksla.base.units import MIB, format_duration
 from disksla.tell.api import LiveDiskDocument
 from disksla.tell.explanation import CONDITION_TEXT, shown_load
-from disksla.tell.top.line import Line, Span, Style, cells, clean, fit
-from disksla.tell.top.look import Look, strip
+from disksla.tell.top.line import Line, Look, Span, Style, cells, clean, fit, strip
 from disksla.tell.top.view import bytes_per_second, most_limited, names_of_use, problem_now
 
 _WIDE = 100
@@ -119,7 +118,12 @@ def _columns(disks: Sequence[LiveDiskDocument], *, is_wide: bool) -> list[Column
     columns += [
         _rate("await", 4, lambda disk: disk.await_s and disk.await_s * 1e3),
         _rate("aqu-sz", 7, lambda disk: disk.queue_depth),
-        Column("load", 5, _STRIP_RANK, lambda disk: percent(_load(disk), 5)),
+        Column(
+            "load",
+            5,
+            _STRIP_RANK,
+            lambda disk: percent(disk.load_ratio and shown_load(disk.load_ratio), 5),
+        ),
     ]
     if any(disk.credits for disk in disks):
         columns += [Column("credits", 7, 6, _credits), Column("empty in", 8, 8, _empty_in)]
@@ -151,10 +155,6 @@ def _who(disk: LiveDiskDocument) -> str:
         shares.reverse()
     share = next((each for each in shares if each is not None), 0.0)
     return f"{100 * share:.0f}% {first.consumer}"
-
-
-def _load(disk: LiveDiskDocument) -> float | None:
-    return None if disk.load_ratio is None else shown_load(disk.load_ratio)
 
 
 def _credits(disk: LiveDiskDocument) -> str:

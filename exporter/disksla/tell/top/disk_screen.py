@@ -1,6 +1,6 @@
 """One disk: sentences, strip and curves, limits, credits; its consumers; and the help."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 from disksla.base.units import format_bandwidth, format_count, format_duration, format_percent
 from disksla.promise.catalogue import TERMS_TITLES
@@ -12,16 +12,18 @@ from disksla.tell.explanation import (
     describe_condition,
     describe_load,
     describe_rates,
+    read_and_write,
     shown_load,
 )
-from disksla.tell.top.line import Line, Span, fit, wrap
-from disksla.tell.top.look import Look, curve, strip
+from disksla.tell.top.line import Line, Look, Span, curve, fit, strip, wrap
 from disksla.tell.top.view import problem_now
+from disksla.verdict.throttling import LimitKind
 
 _LABEL = 12
 _VALUE = 12
 _COLUMN_S = 5
 _LEAST_CURVE = 10
+_KINDS: tuple[LimitKind, ...] = ("iops", "bandwidth")
 _SHARE = 9
 _MOST_NAME = 60
 
@@ -36,10 +38,15 @@ def disk_lines(disk: LiveDiskDocument, now_s: float, width: int, look: Look) -> 
         lines += [(Span(line),) for line in wrap(sentence, width)]
     lines += [(), *_charts(disk, width, look), _key(look), ()]
     for label, text in _facts(disk, now_s):
-        wrapped = wrap(text, width - _LABEL) or [""]
-        lines.append((Span(fit(label, _LABEL), "soft"), Span(wrapped[0])))
-        lines += [(Span(" " * _LABEL), Span(line)) for line in wrapped[1:]]
+        lines += _beside((Span(fit(label, _LABEL), "soft"),), text, _LABEL, width)
     return lines
+
+
+def _beside(label: Line, text: str, label_width: int, width: int) -> list[Line]:
+    """Return a text in lines behind its label."""
+    first, *others = wrap(text, width - label_width) or [""]
+    rest: list[Line] = [(Span(" " * label_width), Span(line)) for line in others]
+    return [(*label, Span(first)), *rest]
 
 
 def _title(disk: LiveDiskDocument) -> Line:
@@ -51,61 +58,44 @@ def _title(disk: LiveDiskDocument) -> Line:
 
 def _charts(disk: LiveDiskDocument, width: int, look: Look) -> Iterator[Line]:
     """Yield the strip and the curves, in front of them the last value, behind them the highest."""
-    charts, limits = disk.charts, disk.limits
+    charts = disk.charts
     columns = max(_LEAST_CURVE, min(len(charts.verdicts), width - _LABEL - _VALUE))
     period = f"Last {columns * _COLUMN_S} s, {_COLUMN_S} s for each character"
     yield (Span(period, "heading"),)
-    yield (
-        Span(fit("state", _LABEL), "soft"),
-        Span(" " * _VALUE),
-        *strip(charts.verdicts[-columns:], columns, look.glyphs),
+    verdicts = strip(charts.verdicts[-columns:], columns, look.glyphs)
+    yield (Span(fit("state", _LABEL), "soft"), Span(" " * _VALUE), *verdicts)
+    iops, bandwidth = (
+        rates[0] if rates[0] == rates[1] else None  # a limit that reads and writes have alike
+        for rates in (read_and_write(disk.limits, kind) for kind in _KINDS)
     )
-    for label, values, format_value, limit in (
-        ("IOPS", charts.iops, format_count, _shared(limits.read_iops, limits.write_iops)),
-        (
-            "throughput",
-            charts.bytes_per_second,
-            format_bandwidth,
-            _shared(limits.read_bytes_per_second, limits.write_bytes_per_second),
-        ),
+    for label, values, written, limit in (
+        ("IOPS", charts.iops, format_count, iops),
+        ("throughput", charts.bytes_per_second, format_bandwidth, bandwidth),
         ("await", charts.latency_s, format_duration, None),
         ("queue depth", charts.queue_depth, format_count, None),
         ("credits", charts.credits_ratio, format_percent, 1.0),
     ):
-        if any(value is not None for value in values):
-            yield _chart(label, values[-columns:], format_value, limit, look)
-
-
-def _chart(
-    label: str,
-    values: Sequence[float | None],
-    format_value: Callable[[float], str],
-    limit: float | None,
-    look: Look,
-) -> Line:
-    known = [value for value in values if value is not None]
-    highest = max(known, default=0.0)
-    last = values[-1] if values else None
-    return (
-        Span(fit(label, _LABEL), "soft"),
-        Span(fit("-" if last is None else format_value(last), _VALUE)),
-        Span(curve(values, max(highest, limit or 0.0), has_blocks=look.has_blocks), "unproven"),
-        Span(f" max {format_value(highest)}", "soft"),
-    )
-
-
-def _shared(read: float | None, write: float | None) -> float | None:
-    """Return a limit that is the same for reads and writes."""
-    return read if read == write else None
+        if all(value is None for value in values):
+            continue
+        shown = values[-columns:]
+        highest = max((value for value in shown if value is not None), default=0.0)
+        last = "-" if shown[-1] is None else written(shown[-1])
+        drawn = curve(shown, max(highest, limit or 0.0), has_blocks=look.has_blocks)
+        yield (
+            Span(fit(label, _LABEL), "soft"),
+            Span(fit(last, _VALUE)),
+            Span(drawn, "unproven"),
+            Span(f" max {written(highest)}", "soft"),
+        )
 
 
 def _key(look: Look) -> Line:
     """Return what the characters of a strip mean."""
-    parts = [
-        (Span(look.glyphs[each], each), Span(f" {SHOWN_TEXT[each].words} ", "soft"))
+    return tuple(
+        span
         for each in SHOWN
-    ]
-    return tuple(span for part in parts for span in part)
+        for span in (Span(look.glyphs[each], each), Span(f" {SHOWN_TEXT[each].words} ", "soft"))
+    )
 
 
 def _facts(disk: LiveDiskDocument, now_s: float) -> Iterator[tuple[str, str]]:
@@ -124,19 +114,13 @@ def _facts(disk: LiveDiskDocument, now_s: float) -> Iterator[tuple[str, str]]:
         used = "" if load is None else f"; load {format_percent(shown_load(load))}"
         yield "machine", f"{machine.limits}{used}"
     yield "terms", TERMS_TITLES.get(disk.terms, disk.terms)
-    yield "from", _origin(disk, now_s)
+    origin, as_of_s = disk.said_by or disk.terms_source, disk.as_of_timestamp_s
+    ago = "" if as_of_s is None else f", {format_duration(max(0.0, now_s - as_of_s))} ago"
+    yield "from", f"{origin}{ago}"
     if disk.mount_points:
         yield "mounted on", ", ".join(disk.mount_points)
     if disk.claim:
         yield "claim", disk.claim
-
-
-def _origin(disk: LiveDiskDocument, now_s: float) -> str:
-    """Return who says what the disk is, and how long ago it was true."""
-    origin = disk.said_by or disk.terms_source
-    if disk.as_of_timestamp_s is None:
-        return origin
-    return f"{origin}, {format_duration(max(0.0, now_s - disk.as_of_timestamp_s))} ago"
 
 
 def who_lines(disk: LiveDiskDocument, width: int) -> list[Line]:
@@ -198,17 +182,11 @@ def help_lines(look: Look, width: int) -> list[Line]:
     for heading, entries in (("Keys", _KEYS), ("Columns", _COLUMNS), ("States", _STATES)):
         lines += [(Span(heading, "heading"),)]
         for name, text in entries:
-            lines += _entry((Span(fit(name, _HELP_LABEL), "strong"),), text, width)
+            lines += _beside((Span(fit(name, _HELP_LABEL), "strong"),), text, _HELP_LABEL, width)
         lines.append(())
     lines += [(Span("Strips", "heading"),)]
     for shown in SHOWN:
         glyph = Span(look.glyphs[shown], shown)
         words = Span(fit(f" {SHOWN_TEXT[shown].words}", _HELP_LABEL - 1), "strong")
-        lines += _entry((glyph, words), SHOWN_TEXT[shown].meaning, width)
+        lines += _beside((glyph, words), SHOWN_TEXT[shown].meaning, _HELP_LABEL, width)
     return lines
-
-
-def _entry(label: Line, text: str, width: int) -> list[Line]:
-    wrapped = wrap(text, width - _HELP_LABEL)
-    rest: list[Line] = [(Span(" " * _HELP_LABEL), Span(line)) for line in wrapped[1:]]
-    return [(*label, Span(wrapped[0])), *rest]

@@ -7,8 +7,7 @@ from disksla.tell.api import DisksDocument, LiveDiskDocument
 from disksla.tell.explanation import PROBLEMS, SHOWN_TEXT
 from disksla.tell.top.columns import table
 from disksla.tell.top.disk_screen import disk_lines, help_lines, who_lines
-from disksla.tell.top.line import Line, Span, clean, fit, fit_line, wrap
-from disksla.tell.top.look import Look
+from disksla.tell.top.line import Line, Look, Span, clean, fit, fit_line, wrap
 from disksla.tell.top.view import Place, Size, View, listed, problem_now
 
 _TOP_ROWS = 2
@@ -28,12 +27,10 @@ def screen(document: DisksDocument | None, view: View, size: Size, look: Look) -
     if document is None:
         first = Span(f"disksla top: {look.source}", "title")
         lines: list[Line] = [(first,), (Span("waiting for the first sample"),)]
-    elif view.is_help:
-        lines = _scrolled(document, help_lines(look, size.columns), view, size, look)
-    elif view.is_open:
-        lines = _scrolled(document, _opened(document, view, size, look), view, size, look)
-    else:
+    elif view.is_list:
         lines = _list(document, view, size, look)
+    else:
+        lines = _scrolled(document, view, size, look)
     lines = [fit_line(line, size.columns) for line in lines[: size.rows]]
     return lines + [fit_line((), size.columns)] * (size.rows - len(lines))
 
@@ -45,10 +42,8 @@ def place_of(document: DisksDocument | None, view: View, size: Size, look: Look)
     if view.is_list:
         names = [disk.device for disk in listed(document.disks, view.sort, view.filter)]
         return Place(names, _list_rows(size))
-    help_or_disk = help_lines(look, size.columns) if view.is_help else None
-    lines = help_or_disk or _opened(document, view, size, look)
     page = _page(size)
-    return Place((), page, max(0, len(lines) - page))
+    return Place((), page, max(0, len(_opened(document, view, size, look)) - page))
 
 
 def current(document: DisksDocument, view: View) -> LiveDiskDocument | None:
@@ -158,6 +153,9 @@ def _sentence(disk: LiveDiskDocument | None, size: Size) -> list[Line]:
 
 
 def _opened(document: DisksDocument, view: View, size: Size, look: Look) -> list[Line]:
+    """Return what scrolls: the help, one disk, or who uses it."""
+    if view.is_help:
+        return help_lines(look, size.columns)
     found = [disk for disk in document.disks if disk.device == view.selected]
     if not found:
         return [(Span(f"{view.selected} is not monitored any more; Esc shows all disks"),)]
@@ -170,10 +168,8 @@ def _page(size: Size) -> int:
     return max(1, size.rows - _TOP_ROWS - 1)
 
 
-def _scrolled(
-    document: DisksDocument, body: Sequence[Line], view: View, size: Size, look: Look
-) -> list[Line]:
-    page = _page(size)
+def _scrolled(document: DisksDocument, view: View, size: Size, look: Look) -> list[Line]:
+    body, page = _opened(document, view, size, look), _page(size)
     scrolled = min(view.scrolled, max(0, len(body) - page))
     shown = body[scrolled : scrolled + page]
     more = len(body) - scrolled - len(shown)

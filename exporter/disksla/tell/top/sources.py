@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from disksla.base.operating_system.machine import Roots
 from disksla.kernel.disks.hotplug import DiskWatcher
@@ -32,7 +31,9 @@ class AskedDaemon:
 
     def read(self) -> DisksDocument | None:
         """Return its disks; None if it does not answer."""
-        document = ask_disks(self._url, self._keep_reason, access=self._access)
+        reasons: list[str] = []
+        document = ask_disks(self._url, reasons.append, access=self._access)
+        self.reason = "".join(reasons)
         if document is not None:
             self._answered_s = time.monotonic()
         return document
@@ -42,9 +43,6 @@ class AskedDaemon:
         """Why what it said is old; empty while it answers."""
         silent_s = time.monotonic() - self._answered_s
         return f"NO ANSWER for {silent_s:.0f} s: {self.reason}" if silent_s > _LATE_S else ""
-
-    def _keep_reason(self, reason: str) -> None:
-        self.reason = reason
 
     def close(self) -> None:
         """Do nothing: it goes on."""
@@ -91,14 +89,6 @@ class OwnSampler:
 DiskSource = AskedDaemon | OwnSampler
 
 
-class LastAnswer(NamedTuple):
-    """The last that is known of the disks."""
-
-    document: DisksDocument | None
-    """None before the first sample."""
-    problem: str
-
-
 class Poller:
     """A thread that reads a source repeatedly, so that keys need not wait for a slow answer."""
 
@@ -114,11 +104,14 @@ class Poller:
         self._stopping = threading.Event()
         threading.Thread(target=self._run, name="top", daemon=True).start()
 
-    def latest(self) -> LastAnswer:
-        """Return the last answer; raise what the thread failed with."""
+    def latest(self) -> tuple[DisksDocument | None, str]:
+        """Return the last answer, None before the first, and the problem of the source.
+
+        Raise what the thread failed with.
+        """
         if self._failure is not None:
             raise self._failure
-        return LastAnswer(self._document, self._source.problem)
+        return self._document, self._source.problem
 
     def stop(self) -> None:
         """Stop reading; an answer may still be waited for, in the thread."""

@@ -19,12 +19,10 @@ from rich.text import Text
 from disksla.base.errors import DiskslaError
 from disksla.tell.api import DisksDocument
 from disksla.tell.explanation import SHOWN_TEXT
-from disksla.tell.top.keys import Keys
-from disksla.tell.top.line import Line
-from disksla.tell.top.look import Look, in_ascii
+from disksla.tell.top.line import Line, Look, in_ascii
 from disksla.tell.top.screen import place_of, screen
-from disksla.tell.top.sources import DiskSource, LastAnswer, Poller
-from disksla.tell.top.view import Size, View, press
+from disksla.tell.top.sources import DiskSource, Poller
+from disksla.tell.top.view import Keys, Size, View, press
 
 _REDRAW_S = 1.0
 _ESCAPE_S = 0.05
@@ -181,19 +179,18 @@ class TopTerminal:
     ) -> None:
         """Show answers and press keys, until there is an end or a suspension."""
         while not (self._view.has_quit or self._is_suspended or is_stopped()):
-            self._refresh(poller.latest(), live)
+            self._refresh(*poller.latest(), live)
             self._press(wakeup)
 
     def _suspend(self, _signal_number: int, _frame: FrameType | None) -> None:
         self._is_suspended = True
 
-    def _refresh(self, answer: LastAnswer, live: Live) -> None:
+    def _refresh(self, document: DisksDocument | None, problem: str, live: Live) -> None:
         if self._shown is None or not self._view.is_frozen:
-            document = answer.document
             if document is not None and not self._look.has_blocks:
                 document = in_ascii(document)
             self._shown = document
-        self._look = self._look._replace(problem=answer.problem)
+        self._look = self._look._replace(problem=problem)
         lines = screen(self._shown, self._view, self._size, self._look)
         try:
             live.update(Group(*map(_text, lines)), refresh=True)

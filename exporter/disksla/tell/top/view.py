@@ -1,5 +1,6 @@
-"""What is shown of the disks, in which order, and how a key changes that."""
+"""What is shown of the disks, in which order, how a key changes that, and keys from bytes."""
 
+import codecs
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -9,20 +10,6 @@ from disksla.tell.explanation import CONDITION_TEXT, PROBLEMS, Shown
 from disksla.verdict.throttling import LimitKind
 
 SortKey = Literal["trouble", "name", "iops", "throughput", "await", "load"]
-SORT_KEYS: Mapping[str, SortKey] = {
-    "t": "trouble",
-    "n": "name",
-    "i": "iops",
-    "b": "throughput",
-    "a": "await",
-    "l": "load",
-}
-"""By the key that is pressed."""
-
-
-def iops(disk: LiveDiskDocument) -> float:
-    """Return the requests per second of a disk now."""
-    return disk.present.read_iops + disk.present.write_iops
 
 
 def bytes_per_second(disk: LiveDiskDocument) -> float:
@@ -50,11 +37,13 @@ def trouble(disk: LiveDiskDocument) -> tuple[float, float, float]:
 _HIGHEST_FIRST: Mapping[SortKey, Callable[[LiveDiskDocument], tuple[float, ...]]] = {
     "trouble": trouble,
     "name": lambda _disk: (),
-    "iops": lambda disk: (iops(disk),),
+    "iops": lambda disk: (disk.present.read_iops + disk.present.write_iops,),
     "throughput": lambda disk: (bytes_per_second(disk),),
     "await": lambda disk: (disk.await_s or 0.0,),
     "load": lambda disk: (disk.load_ratio or 0.0,),
 }
+SORT_KEYS: Mapping[str, SortKey] = dict(zip("tnibal", _HIGHEST_FIRST, strict=True))
+"""By the key that is pressed."""
 
 
 def listed(
@@ -126,9 +115,10 @@ class Place(NamedTuple):
     """Most lines to scroll."""
 
 
-_MOVES: Mapping[str, int] = {"up": -1, "k": -1, "down": 1, "j": 1}
+_STEPS: Mapping[str, float] = {
+    "up": -1, "k": -1, "down": 1, "j": 1, "home": float("-inf"), "end": float("inf"),
+}  # fmt: skip
 _PAGES: Mapping[str, int] = {"page-up": -1, "page-down": 1}
-_ENDS: Mapping[str, float] = {"home": float("-inf"), "end": float("inf")}
 
 
 def press(view: View, key: str, place: Place) -> View:
@@ -137,18 +127,13 @@ def press(view: View, key: str, place: Place) -> View:
         return _typed(view, key)
     if key in SORT_KEYS and not view.is_help:
         return view._replace(sort=SORT_KEYS[key])
-    moved = _moved(view, key, place)
-    if moved is not None:
-        return moved
+    step = _STEPS.get(key, _PAGES.get(key, 0) * max(1, place.page))
     change = _CHANGES.get(key)
-    return view if change is None else change(view, place)
+    return _moved(view, step, place) if step else change(view, place) if change else view
 
 
-def _moved(view: View, key: str, place: Place) -> View | None:
-    """Return the view after a key that moves; None if it is another key."""
-    step = _MOVES.get(key, _ENDS.get(key, _PAGES.get(key, 0) * max(1, place.page)))
-    if not step:
-        return None
+def _moved(view: View, step: float, place: Place) -> View:
+    """Return the view after a key that moves."""
     if not view.is_list:
         return view._replace(scrolled=_bounded(view.scrolled + step, place.longest))
     if not place.names:
@@ -163,17 +148,15 @@ def _bounded(index: float, most: int) -> int:
 
 def _typed(view: View, key: str) -> View:
     """Return the view after a key while a filter is typed."""
-    match key:
+    match " " if key == "space" else key:
         case "enter":
             return view._replace(is_typing=False)
         case "escape":
             return view._replace(is_typing=False, filter="")
         case "backspace":
             return view._replace(filter=view.filter[:-1])
-        case "space":
-            return _typed(view, " ")
-        case _ if len(key) == 1 and len(view.filter) < LONGEST_FILTER:
-            return view._replace(filter=view.filter + key)
+        case letter if len(letter) == 1 and len(view.filter) < LONGEST_FILTER:
+            return view._replace(filter=view.filter + letter)
         case _:
             return view
 
@@ -184,10 +167,6 @@ def _back(view: View, _place: Place) -> View:
         return view._replace(is_help=False, scrolled=0)
     kept = view.filter if view.is_open else ""
     return view._replace(is_open=False, is_who=False, scrolled=0, filter=kept)
-
-
-def _quit(view: View, place: Place) -> View:
-    return view._replace(has_quit=True) if view.is_list else _back(view, place)
 
 
 def _open(view: View, place: Place) -> View:
@@ -203,23 +182,79 @@ def _help(view: View, _place: Place) -> View:
 
 def _who(view: View, place: Place) -> View:
     """Return the view with the consumers of the selected disk, or without them."""
-    if view.is_help:
-        return view
     opened = _open(view, place)
-    return opened._replace(is_who=not view.is_who, scrolled=0) if opened.is_open else view
-
-
-def _filter(view: View, _place: Place) -> View:
-    return view._replace(is_typing=True, filter="") if view.is_list else view
+    is_shown = opened.is_open and not view.is_help
+    return opened._replace(is_who=not view.is_who, scrolled=0) if is_shown else view
 
 
 _CHANGES: Mapping[str, Callable[[View, Place], View]] = {
-    "q": _quit,
+    "q": lambda view, place: view._replace(has_quit=True) if view.is_list else _back(view, place),
     "escape": _back,
     "enter": _open,
     "w": _who,
-    "space": lambda view, _place: view._replace(is_frozen=not view.is_frozen),
+    "space": lambda view, _: view._replace(is_frozen=not view.is_frozen),
     "h": _help,
     "?": _help,
-    "/": _filter,
+    "/": lambda view, _: view._replace(is_typing=True, filter="") if view.is_list else view,
 }
+
+
+_ESCAPE = "\x1b"
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[@-~])")
+_UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|O)?")
+_LONGEST = 32
+"""Bytes of a sequence; a longer one is none."""
+_SEQUENCES = {
+    **{f"\x1b{kind}{letter}": key for kind in "[O" for letter, key in
+       (("A", "up"), ("B", "down"), ("H", "home"), ("F", "end"))},
+    "\x1b[5~": "page-up",
+    "\x1b[6~": "page-down",
+    "\x1b[1~": "home",
+    "\x1b[7~": "home",
+    "\x1b[4~": "end",
+    "\x1b[8~": "end",
+}  # fmt: skip
+_CONTROLS = {
+    "\r": "enter",
+    "\n": "enter",
+    " ": "space",
+    "\x7f": "backspace",
+    "\b": "backspace",
+    "\f": "redraw",
+}
+
+
+class Keys(NamedTuple):
+    """What was read and is not a key yet: the beginning of a sequence, or of a letter."""
+
+    pending: bytes = b""
+
+    def read(self, data: bytes) -> tuple["Keys", list[str]]:
+        """Return what remains, and the keys of the bytes that were read."""
+        arrived = self.pending + data
+        text, length = codecs.utf_8_decode(arrived, "replace", False)  # noqa: FBT003 -- C
+        rest = arrived[length:]
+        keys: list[str] = []
+        while text:
+            unfinished = _UNFINISHED.fullmatch(text)
+            if unfinished and len(text) < _LONGEST:
+                return Keys(text.encode() + rest), keys
+            length, key = _first(text)
+            keys += [key] if key else []
+            text = text[length:]
+        return Keys(rest), keys
+
+    def ended(self) -> list[str]:
+        """Return the keys of what remains if nothing follows: Esc alone."""
+        return ["escape"] if self.pending.startswith(_ESCAPE.encode()) else []
+
+
+def _first(text: str) -> tuple[int, str]:
+    """Return the length and the name of the first key; without a name if it means nothing."""
+    sequence = _SEQUENCE.match(text)
+    if sequence:
+        return sequence.end(), _SEQUENCES.get(sequence.group(), "")
+    if text[0] == _ESCAPE:
+        return 1, "escape"
+    key = _CONTROLS.get(text[0], text[0])
+    return 1, key if key.isprintable() else ""

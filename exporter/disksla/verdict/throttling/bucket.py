@@ -14,6 +14,7 @@ rest, so much passes at once.
 
 from collections.abc import Sequence
 from functools import lru_cache
+from statistics import median_high
 from typing import NamedTuple
 
 import msgspec
@@ -36,6 +37,9 @@ SLOWER = 0.012
 BAND_REQUESTS = 1.5
 """By so many requests, and what the limit serves in LATE_S, a sample is off the line of a limiter:
 it was late, or the last token was used for a larger request."""
+LATE_WINDOW = 1.1
+"""Where a window is longer than the median by this ratio, its last sample was late, as the machine
+had no CPU: it is not known well enough what was served until then."""
 PIECE_REQUESTS = 16
 """Served in a piece. A disk serves fewer as evenly by chance."""
 EVEN_SHARE = 0.9
@@ -94,15 +98,15 @@ class Piece(NamedTuple):
     low_s: float = 0.0
     high_s: float = 0.0
 
-    def longer(self, seconds: float, requests: int, cost_s: float) -> "Piece":
-        """Return the piece with a further window."""
+    def longer(self, seconds: float, requests: int, cost_s: float, *, is_late: bool) -> "Piece":
+        """Return the piece with a further window, whose last sample may have been late."""
         off_s = self.off_s + seconds - cost_s
         return Piece(
             self.seconds + seconds,
             self.requests + requests,
             off_s,
-            min(self.low_s, off_s),
-            max(self.high_s, off_s),
+            self.low_s if is_late else min(self.low_s, off_s),
+            self.high_s if is_late else max(self.high_s, off_s),
         )
 
 
@@ -145,6 +149,8 @@ class _Use(NamedTuple):
     one_s: float
     """Of a request on average, and of the largest."""
     largest_s: float
+    late_s: float
+    """The last sample of a longer window was late."""
 
 
 def follow(
@@ -197,7 +203,8 @@ def _used(windows: Sequence[Interval], charge: Charge) -> _Use | None:
     requests = [window.requests for window in windows]
     one_s = sum(costs_s) / max(1, sum(requests))
     largest_s = max(used_s / max(1, n) for used_s, n in zip(costs_s, requests, strict=True))
-    return _Use(requests, costs_s, one_s, largest_s)
+    late_s = LATE_WINDOW * median_high(window.seconds for window in windows)
+    return _Use(requests, costs_s, one_s, largest_s, late_s)
 
 
 def _follow(
@@ -236,7 +243,9 @@ def _follow(
         shift_s += change_s
         least_s = _within(least_s + change_s, full_s)
         most_s = _within(most_s + change_s, full_s)
-        is_over = gap_s + change_s < -band_s - window.seconds * (SLOWER + bucket.faster)
+        most_over_s = band_s + window.seconds * (SLOWER + bucket.faster)
+        is_late = window.seconds > use.late_s
+        is_over = not is_late and gap_s + change_s < -most_over_s
         gap_s = _within(gap_s + change_s, full_s)
         was_empty, is_empty = is_empty, max(1, window.inflight) * one_s > gap_s
         share = 0.0 if is_over else (was_empty + is_empty) / 2
@@ -246,8 +255,8 @@ def _follow(
         if is_over or not (was_empty and is_empty and had_inflight and inflight):
             piece = Piece()
             continue
-        piece = piece.longer(window.seconds, requests, used_s)
-        if piece.requests >= PIECE_REQUESTS:
+        piece = piece.longer(window.seconds, requests, used_s, is_late=is_late)
+        if piece.requests >= PIECE_REQUESTS and not is_late:
             pieces_s += piece.seconds
             if piece.high_s - piece.low_s <= band_s:
                 even_s += piece.seconds

@@ -75,7 +75,7 @@ def test_terms_of_files(api: Api, capsys: Captured, tmp_path: Path) -> None:
 FILES = Path(__file__).parents[1] / "measure" / "means" / "sysstat"
 
 
-@pytest.mark.parametrize("file", sorted(FILES.iterdir()), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sorted(FILES.glob("*12.6.1*")), ids=lambda file: file.name)
 def test_output_of_sysstat_is_a_recording(file: Path, capsys: Captured) -> None:
     command = ["explain", "--recording", str(file), *GP3]
     assert main(command) == 0

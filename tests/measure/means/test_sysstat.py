@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.base.errors import DiskslaError
+from disksla.measure.means.mean import NOT_DISKS
 from disksla.measure.means.sysstat import RecordedMeans, is_sysstat, parse_sysstat
 
+OLD_NAMES = {"dev7-0": "loop0", "dev254-0": "vda"}
 FILES = Path(__file__).parent / "sysstat"
 HEAD = "Linux 5.10.0 (db-1) \t11/28/2026 \t_x86_64_\t(2 CPU)\n\n"
 OLD = (
@@ -65,6 +67,7 @@ def test_texts_that_people_posted(address: str) -> None:
 @pytest.mark.parametrize(
     ("name", "vda"),
     [
+        ("sadf-11.6.1.json", (939, 59_035_648, 4, False)),
         ("sadf-12.6.1.json", (47, 516_096, 3, False)),
         ("iostat-12.6.1.json", (334, 5_066_752, 3, True)),
         ("iostat-12.6.1.txt", (104, 1_300_234, 3, True)),
@@ -73,8 +76,12 @@ def test_texts_that_people_posted(address: str) -> None:
 def test_files_of_a_real_sysstat(name: str, vda: tuple[int, int, float, bool]) -> None:
     text = (FILES / name).read_text()
     assert is_sysstat(text)
-    found = {each.device: each for each in parse_sysstat(text, None)}
+    found = {OLD_NAMES.get(each.device, each.device): each for each in parse_sysstat(text, None)}
     assert {name: each.host for name, each in found.items()} == {"vda": "vm", "loop0": "vm"}
+    assert [each.device.startswith(NOT_DISKS) for _, each in sorted(found.items())] == [
+        True,
+        False,
+    ]
     means = found["vda"].means
     assert vda == (
         sum(mean.interval.requests for mean in means),

@@ -14,8 +14,9 @@ LONGEST_S = 900.0
 """A longer interval is a gap: it says nothing of any time in it."""
 MOST_INFLIGHT = 1024
 """No more requests than this are in flight where it is not known how many: queues of drivers."""
-NOT_DISKS = ("dm-", "loop", "md", "ram", "sr", "zram")
-"""Devices that are no disks, or consist of them, which agents have beside them."""
+NOT_DISKS = ("dm-", "loop", "md", "ram", "sr", "zram", "dev1-", "dev7-", "dev9-", "dev11-")
+"""Devices that are no disks, or consist of them, which agents have beside them; sadf before 12.5
+says dev7-0 of loop0."""
 _TOGETHER_S = 1.0
 """Intervals that end within this time are the same."""
 

@@ -8,10 +8,11 @@ RECORD = ROOT / "docs" / "pictures" / "sources.sha256"
 """Of the form that `sha256sum --check` reads from the root of the repository."""
 SOURCES = (
     "exporter/disksla/tell/html_page.*",
+    "exporter/disksla/tell/printed_page.py",
     "exporter/disksla/tell/explanation/condition.py",
     "exporter/disksla/tell/explanation/sentences.py",
     "exporter/disksla/tell/explanation/who.py",
-    "exporter/disksla/tell/explanation/shown.py",
+    "exporter/disksla/tell/explanation/words.py",
     "exporter/disksla/serve/pages/*page.*",
     "exporter/disksla/serve/pages/*charts.*",
     "grafana/out/dashboards/disk.json",

@@ -8,7 +8,10 @@ of two loads, which start some tenths of a second apart. `free` disks were not t
 has, for each window of the bucket, its end (monotonic time) and for how long a request waited.
 
 `qemu-64k` is a disk in a virtual machine under QEMU's own limiter (leaky bucket, 8 MB/s), and one
-writer of 64 KiB; it waited for the limiter in more than nine tenths of ten seconds.
+writer of 64 KiB; it waited for the limiter in more than nine tenths of ten seconds. Of
+`qemu-waves-late`, the machine had too little CPU: many samples are late. `qemu-postgresql` are loop
+devices over the same limiter (qemu-storage-daemon, exported by FUSE), with pgbench on PostgreSQL.
+For how long a request waited there, QEMU's trace says.
 
 `truth_cases` are disks without a limiter that were accused by earlier versions, and two with
 bursts, where the truth has the time, the level of the credits, and for how long a request waited;
@@ -117,6 +120,29 @@ def test_limiter_of_qemu_is_detected(tmp_path: Path) -> None:
     assert seconds(busy, "throttled") > 0.8 * assessed_s(throttled)
     assert {row.limit for row in rows if row.limit is not None} == {"bandwidth"}
     assert rows[-1].ceiling_bytes_per_second == pytest.approx(8e6, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "iops", "loaded_s", "waited_s", "points"),
+    [
+        ("waves-late", "vda", 255, 30.0, 15.8, 0.08),
+        ("postgresql-8", "loop0", 150, 30.3, 30.0, 0.08),
+        ("postgresql-1", "loop0", 200, 30.1, 24.8, 0.15),
+    ],
+)
+def test_limiter_of_qemu_is_detected_for_as_long_as_requests_waited(
+    name: str,
+    device: str,
+    iops: int,
+    loaded_s: float,
+    waited_s: float,
+    points: float,
+    tmp_path: Path,
+) -> None:
+    rows = records(f"recordings/qemu-{name}", tmp_path, device, f"{{budget: sum, iops: {iops}}}")
+    assert seconds(rows, "throttled") == pytest.approx(waited_s, abs=points * loaded_s)
+    assert {row.limit for row in rows if row.limit is not None} == {"iops"}
+    assert not {"below", "stalled"} & {row.verdict for row in rows}
 
 
 @pytest.mark.parametrize("terms", [IOPS_400, None], ids=["terms", "no-terms"])

@@ -9,9 +9,9 @@ has, for each window of the bucket, its end (monotonic time) and for how long a 
 
 `qemu-64k` is a disk in a virtual machine under QEMU's own limiter (leaky bucket, 8 MB/s), and one
 writer of 64 KiB; it waited for the limiter in more than nine tenths of ten seconds. Of
-`qemu-waves-late`, the machine had too little CPU: many samples are late. `qemu-postgresql` are loop
-devices over the same limiter (qemu-storage-daemon, exported by FUSE), with pgbench on PostgreSQL.
-For how long a request waited there, QEMU's trace says.
+`qemu-waves-late`, the machine had too little CPU: many samples are late. `qemu-postgresql` are
+loop devices over the same limiter (qemu-storage-daemon, exported by FUSE), with pgbench on
+PostgreSQL. For how long a request waited there, QEMU's trace says.
 
 `truth_cases` are disks without a limiter that were accused by earlier versions, and two with
 bursts, where the truth has the time, the level of the credits, and for how long a request waited;

@@ -91,6 +91,14 @@ def test_files_of_a_real_sysstat(name: str, vda: tuple[int, int, float, bool]) -
     )
 
 
+@pytest.mark.parametrize("name", ["sadf-12.6.1.json", "iostat-12.6.1.json"])
+def test_what_later_versions_add_is_not_read(name: str) -> None:
+    text = (FILES / name).read_text()
+    later = text.replace('{"sysstat": {', '{"sysstat": {"version": "13",')
+    assert later != text
+    assert parse_sysstat(later, None) == parse_sysstat(text, None)
+
+
 @pytest.mark.parametrize(
     "disk",
     [

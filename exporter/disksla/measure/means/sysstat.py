@@ -81,6 +81,14 @@ class _Host(msgspec.Struct):
     nodename: str = ""
 
 
+class _Hosts(msgspec.Struct):
+    hosts: list[_Host]
+
+
+class _Document(msgspec.Struct):
+    sysstat: _Hosts
+
+
 def is_sysstat(text: str) -> bool:
     """Return whether a text, or the start of it, is one that sysstat prints of disks."""
     return _JSON.match(text) is not None or _TABLE.search(text) is not None
@@ -169,10 +177,10 @@ def _bytes(fields: Mapping[str, float], direction: str) -> float:
 
 def _json_reports(text: str) -> Iterator[_Report]:
     try:
-        found = msgspec.json.decode(text, type=dict[str, dict[str, list[_Host]]])
+        hosts = msgspec.json.decode(text, type=_Document).sysstat.hosts
     except DECODE_ERRORS as error:
         raise DiskslaError(f"invalid JSON of sysstat: {error}; {_EXPECTED}") from None
-    for run, host in enumerate(found["sysstat"].get("hosts", []), 1):
+    for run, host in enumerate(hosts, 1):
         for each in host.statistics:
             time, seconds = each.timestamp, None
             if isinstance(time, _Timestamp):

@@ -2,7 +2,8 @@
 
 The package is installed on a new Debian. Units of systemd load a disk that QEMU throttles; what
 the daemon says of them is compared with the kernel's own histogram of all requests, by program,
-and with `io.stat`. Then: what the daemon cannot do, and a unit that is held at its own limit.
+and with `io.stat`. Then: what the daemon cannot do, a unit that is held at its own limit, and ten
+thousand control groups.
 """
 
 import re
@@ -336,11 +337,37 @@ def _own_limit(trial: _Trial) -> Iterator[str]:
         yield f"not said to be held: {text}"
 
 
+def _crowd(trial: _Trial) -> Iterator[str]:
+    """Yield what is wrong among ten thousand control groups: who, missed ticks, a repeated log."""
+    begin = trial.run(
+        "systemctl restart disksla-exporter; date +%s; mkdir /sys/fs/cgroup/crowd;"
+        " echo +io >/sys/fs/cgroup/crowd/cgroup.subtree_control;"
+        " cd /sys/fs/cgroup/crowd; seq 10000 | xargs mkdir"
+    )
+    trial.limit(_IOPS)
+    trial.begin("held", _fio("first", "--filename=/dev/DISK --direct=1 --rw=randread --readonly"))
+    time.sleep(_WARM_S)
+    text = " ".join(trial.run("disksla explain DISK").split())
+    ticks = trial.run(
+        "curl -s -w 'page: %{time_total} s' localhost:10056/metrics"
+        " | grep -e ^disksla_sampler_.*ticks_total -e ^page"
+    )
+    log = trial.run(f"journalctl --output cat --unit disksla-exporter --since @{begin}")
+    trial.run("systemctl stop held; cd /sys/fs/cgroup/crowd; seq 10000 | xargs rmdir; rmdir $PWD")
+    trial.limit(None)
+    write(f"  {text}\n  {ticks}")
+    if "held.service" not in text:
+        yield f"not said who used the disk: {text}"
+    if (number := log.count("too many control groups")) != 1:
+        yield f"said {number} times that there are too many control groups"
+
+
 _PARTS: Mapping[str, Callable[[_Trial], Iterable[str]]] = {
     "privileges": _privileges,
     "bytes": _bytes,
     **{load.name: partial(_load, load=load) for load in LOADS},
     "own limit": _own_limit,
+    "crowd": _crowd,
 }
 
 

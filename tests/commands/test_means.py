@@ -130,13 +130,19 @@ def test_report(api: Api, capsys: Captured, tmp_path: Path) -> None:
 
 def test_advice(capsys: Captured) -> None:
     disk = NodeDisk("vdb").does(80, reads=100).does(160, inflight=12, reads=3000)
-    with serving(Server([*disk.series, *NodeDisk("vdc").does(240, reads=1).series])) as api:
+    fastest = NodeDisk("sdz").does(240, inflight=64, reads=256_000)
+    others = NodeDisk("vdc").does(240, reads=1).series
+    with serving(Server([*disk.series, *others, *fastest.series])) as api:
         assert node(api, "advise", "vdb", *GP3, "--machine", "m5.large") == 0
         text = " ".join(capsys.readouterr().out.split())
         assert "60 min recorded, at its limit for 66.7 % of the time" in text
         assert "closed loop: 12 requests are in flight while the disk is at its limit" in text
         assert "a request waits up to 2 ms, not 4 ms, and up to 6000 are served" in text
         assert "The m5.large would throttle first: it allows the disk 3600 IOPS" in text
+        fast = ("--terms", "aws.io2", "--size", "1TiB", "--iops", "256000")
+        assert node(api, "advise", "sdz", *fast) == 1
+        text = " ".join(capsys.readouterr().out.split())
+        assert "No disk of this provider halves the waiting; a limit of 512000 IOPS does." in text
         assert node(api, "advise", "vdb") == 2
         assert "cannot advise on db-1:9100 vdb: no entry" in capsys.readouterr().err
         assert node(api, "advise", "vd*", *GP3) == 2

@@ -20,7 +20,14 @@ from disksla.measure.advice.search import (
     outcomes_of_type,
 )
 from disksla.measure.advice.simulation import ShareRange
-from disksla.promise.catalogue import Catalog, Limits, MachineChoice, SharedLimits, machine_family
+from disksla.promise.catalogue import (
+    TERMS_TITLES,
+    Catalog,
+    Limits,
+    MachineChoice,
+    SharedLimits,
+    machine_family,
+)
 
 
 class GroupOnMachine(NamedTuple):
@@ -111,7 +118,7 @@ class Advice(NamedTuple):
     def is_answered(self) -> bool:
         """Whether something is certain to be enough, or to halve the waiting of a closed loop."""
         if self.needs.demand.loop is not None:
-            return self.next_step is not None or not self.outcomes
+            return self.next_step is not None or self.present.candidate.terms in TERMS_TITLES
         return self.least("enough") is not None
 
     def price(self, candidate: Candidate) -> float | None:

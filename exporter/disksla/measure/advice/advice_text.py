@@ -60,7 +60,7 @@ def _of_loop(advice: Advice, loop: ClosedLoop) -> Iterator[str]:
     if step is None:
         iops = 2 * loop.served_iops
         more = f"a limit of {format_count(iops)} IOPS"
-        if advice.outcomes:
+        if advice.present.candidate.terms not in TERMS_TITLES:
             yield f"No disk of this provider halves the waiting; {more} does."
         else:
             yield f"Next step: {more}; a request waits {_waits_text(loop, iops)}, not {now}."

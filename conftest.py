@@ -38,11 +38,11 @@ measurement lock of the machine. Of other folders, those of one file do. Two gro
 side: most of their time, they wait."""
 PATIENCE_S = 600.0
 """Time limit of a test of the system lane with all its attempts. Others have that of setup.cfg."""
-NO_COVERAGE = {"test_hosts.py", "test_lab_recordings.py", "test_recordings.py"}
+NO_COVERAGE = {"test_hosts.py", "test_lab_recordings.py"}
 """Files of tests that compute much, as those that judge many seconds of samples. `make cover` does
 not measure their coverage, under which they take two to three times as long."""
 COVERED = {
-    "test_account.py", "test_deadlines.py", "test_history_pages.py",
+    "test_account.py", "test_consumer_totals.py", "test_deadlines.py", "test_history_pages.py",
     "test_http_protocol.py", "test_import_diskspd.py", "test_import_fio_text.py",
     "test_interval.py",
     "test_machine_apart.py", "test_probe_results.py", "test_raw_device_rules.py",

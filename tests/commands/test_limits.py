@@ -6,10 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from disksla.commands.cli import main
 from disksla.promise.catalogue.catalog import load_catalog
+from disksla.promise.catalogue.limits import NO_LIMITS, Bucket, Burst, Rates
+from disksla.tell.limits_text import limits_facts
 from support.shell import refusals
 
 Golden = Callable[[Path, str], None]
@@ -219,3 +222,10 @@ def test_limits_reports_bad_file(config: Path, capsys: Captured) -> None:
     (config.parent / "catalog.d" / "openstack.yml").write_text("term: []\n")
     assert main(["limits", "acme.fast", "1GiB", f"--config.file={config}"]) == 2
     assert "openstack.yml:1: term: unknown key (did you mean `terms`?)" in capsys.readouterr().err
+
+
+def test_credits_that_are_filled_as_fast_as_they_are_used() -> None:
+    bucket = Bucket("iops", 8000.0, 2000.0, 300.0, 2000.0)
+    burst = Burst(Rates(2000.0, 2000.0), (bucket,))
+    limits = msgspec.structs.replace(NO_LIMITS, burst=burst)
+    assert "never empty, 4 s to refill" in dict(limits_facts(limits))["credits"]

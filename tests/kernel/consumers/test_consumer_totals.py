@@ -118,6 +118,11 @@ def test_what_was_used_long_ago_is_left_out() -> None:
     assert slot.otherwise == {(B, ""): Usage(None, 1.0)}
 
 
+def test_series_of_silent_consumers_can_be_removed() -> None:
+    totals = after(after(NO_CONSUMERS, 100.0, {A: 5.0}), 200.0, {B: 5.0}).without_silent(150.0)
+    assert (totals.bytes.sums, totals.used_s) == ({(B, ""): 5.0}, {(B, ""): 200.0})
+
+
 def test_own_limits_are_kept_with_the_last_time() -> None:
     own = OwnLimit("vda", A, "writes", 50.0)
     totals = NO_CONSUMERS.with_own_limit(own, 10.0).with_own_limit(own, 11.0)

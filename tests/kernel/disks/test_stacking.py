@@ -87,6 +87,11 @@ def test_bind_mounts_of_a_container_without_root_are_kept() -> None:
     assert mount_points(*mounts) == {"sdb": files}
 
 
+def test_a_mapped_device_on_metadata_alone_is_no_layer() -> None:
+    metadata = Below("dm-1", dm_name="vg-pool_tmeta")
+    assert dm_layer(Below("dm-0"), 0, [metadata]) is None
+
+
 NAMES = st.sampled_from("abcdef")
 DISKS = st.builds(
     Disk,

@@ -220,6 +220,13 @@ def test_what_is_no_nfs_mount_and_what_is_not_asked_for_is_skipped() -> None:
     assert (once.reads, once.shares_connections) == (2, False)
 
 
+def test_an_operation_whose_name_ends_like_another_is_not_that() -> None:
+    start = "per-op statistics\n"
+    before = GOOD.replace(start, f"{start}\tPREREAD: 9 9 0 9 9 9 9 9 0\n")
+    found = parse_mountstats(before, {"/data": "a"}).readings["a"]
+    assert (found.reads, found.others) == (2, 9)
+
+
 def test_names_with_spaces() -> None:
     text = GOOD.replace("mounted on /data", r"mounted on /my\040data")
     assert list(parse_mountstats(text, {"/my data": "a"}).readings) == ["a"]

@@ -4,7 +4,7 @@ import pytest
 
 from disksla.base.errors import DiskslaError
 from disksla.promise.catalogue.limits import NO_LIMITS
-from disksla.promise.configuration.configuration import TermsFile, in_order
+from disksla.promise.configuration.configuration import Configuration, TermsFile, in_order
 from disksla.promise.configuration.found_terms import find_terms
 from disksla.promise.configuration.matching import assign, assign_all, machine_type_of, type_limits
 from disksla.promise.configuration.settings import (
@@ -15,6 +15,8 @@ from disksla.promise.configuration.settings import (
     Settings,
 )
 from disksla.promise.disk_entry import DiskMatch
+from disksla.state.pipeline.snapshot import Snapshot
+from disksla.state.pipeline.state import State
 from support.machine_facts import terms_file
 from support.simulated_host import CATALOG, a_disk
 
@@ -57,6 +59,13 @@ def test_file_of_people_is_as_old_as_the_file() -> None:
     file = file_of("disks:\n- {match: {device: vda}, terms: vk.ceph-ssd}\n", "/etc/x.yml")
     assert (file.source, file.origin) == ("file", "/etc/x.yml")
     assert (file.as_of_timestamp_s, file.expiry_timestamp_s) == (WRITTEN_S, None)
+
+
+def test_a_file_that_does_not_say_when_it_expires_has_no_such_metric() -> None:
+    file = file_of("disks:\n- {match: {device: vda}, terms: vk.ceph-ssd}\n", "/etc/x.yml")
+    configuration = Configuration(Settings(), CATALOG, terms_files=(file,))
+    terms = Snapshot(State(configuration)).terms
+    assert (terms.as_of_timestamp_s, terms.expiry_timestamp_s) == ({"file": WRITTEN_S}, {})
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,9 @@ def test_readings_of_one_tick_are_joined() -> None:
 
 def test_disks_that_are_not_monitored_are_left_out() -> None:
     machine = Machine(a_disk())
-    state = take(machine, reading(1001.0, Consumption("sdz", A, bytes=1.0), device="sdz"))
+    own = (OwnLimit("sdz", A, "writes", 50.0),)
+    used = Consumption("sdz", A, bytes=1.0)
+    state = take(machine, reading(1001.0, used, device="sdz", own=own))
     assert state.monitored["vda"].consumers.watched_s == 0.0
     assert state.consumers_seen_s == {}
 

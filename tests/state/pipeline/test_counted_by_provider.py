@@ -101,6 +101,19 @@ def counted_s(disk_state: DiskState) -> dict[str, float]:
     return {limit: us / 1e6 for limit, us in disk_state.provider.throttled_us.items() if us}
 
 
+def test_page_of_another_volume_says_nothing_of_a_disk() -> None:
+    scenario = a_scenario(iops=300)
+    simulated = run(scenario)
+    disk_state = last_of(scenario, simulated.ticks)
+    own = msgspec.structs.replace(
+        disk_state, disk=msgspec.structs.replace(disk_state.disk, serial="vol1")
+    )
+    [page] = readings(simulated.truth, [ORIGIN_S + 0.4])
+    other = msgspec.structs.replace(page, serial="vol2")
+    assert own.with_provider([other], 1.0) is own
+    assert own.with_provider([msgspec.structs.replace(page, serial="vol1")], 1.0).provider
+
+
 @pytest.mark.parametrize("apart_s", [1.0, 0.1])
 @pytest.mark.parametrize(
     ("truth", "page"),

@@ -325,6 +325,16 @@ def test_a_malformed_mount_is_a_gap_and_a_counted_error() -> None:
     assert client.machine.state.sampler_stats.problems == {}
 
 
+def test_what_no_file_storage_can_do_is_a_gap() -> None:
+    client = NfsClient(Export())
+    run(client, paced("READ", 100, 4 * KIB), 1)
+    client.exports[0].does("READ", 10**12, 4 * KIB)
+    client.tick()
+    run(client, paced("READ", 100, 4 * KIB), 2)
+    assert client.machine.state.sampler_stats.gaps["malformed"] == 1
+    assert disk(client).peak.read_iops == pytest.approx(100, rel=0.01)
+
+
 def test_ticks_with_mounts_are_recorded_and_their_windows_too() -> None:
     client = NfsClient(Export())
     states = [client.machine.state]

@@ -1,6 +1,6 @@
 """Counters that are wrong, stuck, or of another device than the disk, and lines that changed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -9,8 +9,11 @@ from disksla.kernel.procfs.diskstats import parse_line
 from disksla.promise.configuration.custom_terms import SumTerms
 from disksla.promise.configuration.settings import DiskEntry, Settings
 from disksla.promise.disk_entry import DiskMatch
+from disksla.state.history.history import history_of
 from disksla.state.pipeline.changed_lines import index_lines
 from disksla.state.pipeline.snapshot import DiskSnapshot, Snapshot
+from disksla.state.pipeline.state import State
+from disksla.state.pipeline.window_records import present_periods
 from disksla.verdict.throttling import VERDICTS
 from support.simulated_host import Machine, a_disk
 
@@ -91,16 +94,17 @@ class StuckDisk:
     """A disk of which the kernel has a request in flight that never completes."""
 
     machine: Machine
+    states: list[State] = field(default_factory=list)
 
     def is_silent(self, seconds: int, inflight: int) -> None:
         for _ in range(10 * seconds):
             self.machine.does("vda", inflight=inflight, busy_ms=100)
-            self.machine.tick()
+            self.states.append(self.machine.tick())
 
     def writes(self, took_ms: int, inflight: int) -> None:
         self.machine.does("vda", writes=6, written_sectors=48, write_ms=took_ms, inflight=inflight)
         self.machine.does("vda", busy_ms=100)
-        self.machine.tick()
+        self.states.append(self.machine.tick())
 
 
 def test_count_in_flight_that_does_not_return_to_zero_is_a_stall_once_at_most() -> None:
@@ -118,6 +122,23 @@ def test_count_in_flight_that_does_not_return_to_zero_is_a_stall_once_at_most() 
     disk.is_silent(3, inflight=4)
     assert the_disk(disk.machine).inflight == 3
     assert seconds(disk.machine)["stalled"] > once + 1
+
+
+def test_recordings_and_pages_take_a_stall_back_that_was_none() -> None:
+    disk = StuckDisk(Machine(a_disk()))
+    for _ in range(20):
+        disk.writes(6, inflight=1)
+    disk.is_silent(5, inflight=1)
+    disk.writes(6, inflight=1)
+    disk.machine.tick(after_s=10.0)  # a gap
+    disk.is_silent(5, inflight=1)
+    periods = present_periods(disk.states)
+    assert periods is not None
+    verdicts = {each.verdict for each in periods.records["vda"]}
+    assert "stalled" not in verdicts
+    assert "idle" in verdicts
+    slots = history_of(disk.states).disks["vda"].seconds()
+    assert sum(slot.totals.stalled_s for slot in slots) == 0
 
 
 def test_requests_that_waited_for_as_long_as_the_silence_end_a_stall() -> None:

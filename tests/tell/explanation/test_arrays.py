@@ -5,10 +5,12 @@ import re
 from disksla.kernel.disks.layer import How, Layer
 from disksla.serve.pages.disk_page import disk_page
 from disksla.serve.pages.page import Frame
+from disksla.serve.pages.status_page import status_page
 from disksla.state.history import History
 from disksla.state.pipeline import Snapshot
 from disksla.tell.explanation import HistoryView, explain_array
 from support.simulated_host import Machine, a_disk
+from support.snapshots import ABOUT
 
 SECONDS = 4
 
@@ -17,7 +19,8 @@ def sentences(how: How, **reads: int) -> list[str]:
     """Return the sentences of an array whose disks completed these reads a second, or hung."""
     layer = Layer(how, "RAID 0", tuple(reads))
     array = a_disk("md0", 9, slaves=tuple(reads), layer=layer)
-    machine = Machine(*(a_disk(name, minor) for minor, name in enumerate(reads)), array)
+    members = [a_disk(name, minor) for minor, name in enumerate(reads)]
+    machine = Machine(*members, a_disk("vdz", 7), array)
     history = History()
     for _ in range(10 * SECONDS):
         for name, each in reads.items():
@@ -27,10 +30,14 @@ def sentences(how: How, **reads: int) -> list[str]:
         history = history.after(machine.tick())
     snapshot, past = Snapshot(machine.state), HistoryView(history)
     [found] = snapshot.arrays
-    page = disk_page(snapshot, "vda", past, Frame("host", "1", "/metrics"))
+    frame = Frame("host", "1", "/metrics")
+    of_member, of_other = (disk_page(snapshot, name, past, frame) for name in ("vda", "vdz"))
+    of_all = status_page(snapshot, ABOUT, past, frame)
     said = explain_array(found, past)
-    assert page is not None
-    assert all(sentence in page for sentence in said)
+    assert of_member is not None
+    assert of_other is not None
+    assert all(sentence in of_member and sentence in of_all for sentence in said)
+    assert said[0] not in of_other
     return said
 
 

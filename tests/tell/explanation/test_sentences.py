@@ -323,6 +323,24 @@ def test_what_holds_for_less_than_a_hundredth_of_the_time_is_not_said() -> None:
     assert explain(summary, assignment())[0].startswith("For 1.1 of the last 300 s requests were")
 
 
+def test_load_below_a_limit_that_others_share() -> None:
+    parts: dict[Verdict, SummaryPart] = {
+        "met": SummaryPart(100.0, 300.0, 0.0, 8.0, 0.01),
+        "unproven": SummaryPart(200.0, 90.0, 0.0, 1.0, 0.01),
+    }
+    limits = msgspec.structs.replace(assignment().limits, shared_by="all disks of the machine")
+    shared = msgspec.structs.replace(assignment(), limits=limits)
+    said = " ".join(explain(Summary(300.0, parts, {}), shared))
+    assert "the load was below the limit, which is shared by all disks of the machine" in said
+
+
+def test_rate_of_an_unknown_limit_below_the_promise() -> None:
+    part = SummaryPart(100.0, 150.0, 0.0, 8.0, 0.01, load=0.5, most_load=0.5)
+    summary = Summary(300.0, {"throttled": part}, {("unknown", "unknown"): part})
+    said = " ".join(explain(summary, assignment()))
+    assert "That is less than is promised (300 IOPS" in said
+
+
 def test_too_short_a_time_is_stated() -> None:
     part = SummaryPart(0.0996, 0.0, 0.0, 0.0, 0.0)
     expected = ["0.1 s is too short a time to say anything about this disk."]
@@ -377,6 +395,8 @@ def test_slow_disk_is_called_slow_and_not_acquitted(
 def test_disk_is_acquitted_of_what_was_tested() -> None:
     expected = "Nothing was wrong with this disk: 6 % of its limit, 0.8 ms."
     assert explain(CALM, assignment())[0] == expected
+    without_latency = explain(CALM._replace(latency_s=None), assignment())[0]
+    assert without_latency == "Nothing was wrong with this disk: 6 % of its limit."
     unknown = explain(CALM._replace(compared_s=100.0), assignment())[0]
     assert unknown.startswith("No limit held this disk back: 6 % of its limit, 0.8 ms. Which")
     for not_tested in (

@@ -28,8 +28,9 @@ from disksla.state.pipeline.tick import Tick
 from disksla.state.pipeline.window_records import WindowRecord
 from disksla.verdict.interval.interval import Interval
 from disksla.verdict.throttling.pauses import LONGEST_WINDOW_S
+from disksla.verdict.throttling.promise import is_limited_below
 from disksla.verdict.throttling.signs import SIGNS, Sign
-from disksla.verdict.throttling.throttle import Ceiling, MachineWindow, Throttle
+from disksla.verdict.throttling.throttle import Ceiling, MachineWindow, SharedWindow, Throttle
 from disksla.verdict.throttling.verdict import DetectorState, WindowVerdict, after_gap, classify
 from population import draw
 from population.judging import judged as judged_ticks
@@ -419,6 +420,34 @@ def test_limiter_below_the_promise_may_be_that_of_a_machine_that_is_not_known() 
             state, verdicts = classify(state, window, close, limits, TOLERANCE, machine)
             found += [each.verdict for each in verdicts]
         assert set(found[50:]) == expected
+
+
+def test_no_limiter_is_below_a_promise_that_is_for_others_or_for_smaller_requests() -> None:
+    assert is_limited_below(window(40), LIMITS)
+    assert not is_limited_below(window(40), msgspec.structs.replace(LIMITS, shared_by="a group"))
+    small = msgspec.structs.replace(LIMITS, promised_shares=(PromisedShare(4 * KIB, 1.0),))
+    assert not is_limited_below(window(2, request_bytes=MIB), small)
+
+
+@pytest.mark.parametrize(
+    ("windows", "second", "expected"),
+    [
+        (uneven(60, 40), -1, {"throttled"}),
+        (uneven(60, 40), -2, {"unproven"}),
+        ([flushes_only(0)] * 40, -1, {"unproven"}),
+    ],
+)
+def test_limit_of_the_group_applies_to_the_same_second_and_to_data(
+    windows: list[Interval], second: int, expected: set[str]
+) -> None:
+    state, found = DetectorState(), []
+    for window, close in at_their_times(windows):
+        throttle = Throttle("base", "machine_iops")
+        group = SharedWindow(int(window.end_s) + second, throttle, waited_share=1.0)
+        machine = MachineWindow(group)
+        state, verdicts = classify(state, window, close, NO_LIMITS, TOLERANCE, machine)
+        found += [each.verdict for each in verdicts]
+    assert set(found[10:]) == expected
 
 
 def test_deep_queue_at_a_limiter_below_the_promise_is_below() -> None:

@@ -298,9 +298,6 @@ def limiting_rate(
     `seconds` are those of EVIDENCE_S that end now.
     `busy_s` are the times with requests in flight. What was before another rate does not count.
     """
-    last = seconds[-1]
-    if last is None or not any(last.waited_s):
-        return None
     inflight_s = waited_s = pieces_s = even_s = even_cost_s = largest_s = 0.0
     even_requests = over = 0
     for followed, busy in zip(reversed(seconds), reversed(busy_s), strict=True):

@@ -573,7 +573,12 @@ def test_storage_that_does_not_answer_keeps_its_entry_and_the_old_time() -> None
 def test_storages_of_others_are_not_asked_for() -> None:
     others = (FILES, VIRTIOFS, FileStorage("/mnt/x", "10.0.0.2:/vol1", "nfs"))
     netapp = at("NetApp Volumes", provider="gcp", source="10.0.0.2:/vol1")
-    for provider, storages in (("aws", others), ("vk", (EFS,)), ("gcp", (netapp,))):
+    for provider, storages in (
+        ("aws", others),
+        ("vk", (EFS,)),
+        ("gcp", (netapp,)),
+        ("gcp", (EFS,)),
+    ):
         detected, requests = answered(
             exchanges_of(provider, now=NOW, storages=storages), answer_by({})
         )

@@ -51,6 +51,9 @@ def test_begin_and_end(seconds: list[float], expected: list[tuple[str, float, fl
 
 def test_a_stall_is_said_at_once() -> None:
     assert after([0.3], "stalled_s") == [("began", 0, 1)]
+    event = DiskEvent("stalled", None, 0.0, 5.0, seconds=5.0, stage="ended")
+    [said] = describe_events([event])
+    assert said.endswith(": hung, no request completes, 5 s in all.")
 
 
 def test_each_problem_is_an_event_of_its_own() -> None:

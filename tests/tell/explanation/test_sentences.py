@@ -334,17 +334,25 @@ def test_load_below_a_limit_that_others_share() -> None:
     assert "the load was below the limit, which is shared by all disks of the machine" in said
 
 
-def test_rate_of_an_unknown_limit_below_the_promise() -> None:
-    part = SummaryPart(100.0, 150.0, 0.0, 8.0, 0.01, load=0.5, most_load=0.5)
+@pytest.mark.parametrize(
+    ("load", "most_load", "expected"),
+    [
+        (0.5, 0.5, "That is less than is promised (300 IOPS"),
+        (0.9, 1.1, "The terms of this disk do not explain this rate"),
+    ],
+)
+def test_rate_of_an_unknown_limit(load: float, most_load: float, expected: str) -> None:
+    part = SummaryPart(100.0, 150.0, 0.0, 8.0, 0.01, load=load, most_load=most_load)
     summary = Summary(300.0, {"throttled": part}, {("unknown", "unknown"): part})
     said = " ".join(explain(summary, assignment()))
-    assert "That is less than is promised (300 IOPS" in said
+    assert expected in said
 
 
 def test_too_short_a_time_is_stated() -> None:
     part = SummaryPart(0.0996, 0.0, 0.0, 0.0, 0.0)
     expected = ["0.1 s is too short a time to say anything about this disk."]
-    assert explain(Summary(0.0996, {"idle": part}, {}), assignment()) == expected
+    summary = Summary(0.0996, {"idle": part}, {}, others=50)
+    assert explain(summary, assignment()) == expected
 
 
 def promised(latency_kind: LatencyKind | None) -> Assignment:

@@ -427,6 +427,11 @@ def test_no_limiter_is_below_a_promise_that_is_for_others_or_for_smaller_request
     assert not is_limited_below(window(40), msgspec.structs.replace(LIMITS, shared_by="a group"))
     small = msgspec.structs.replace(LIMITS, promised_shares=(PromisedShare(4 * KIB, 1.0),))
     assert not is_limited_below(window(2, request_bytes=MIB), small)
+    of_four = build_limits(Rates(4000.0, 4000.0, 400e6, 400e6), "sum")
+    unit = OneUnit(GIB, LIMITS.rates, LIMITS.promise_charges, LIMITS.enforced_charges)
+    units = msgspec.structs.replace(of_four, one_unit=unit)
+    assert is_limited_below(window(60), units)
+    assert not is_limited_below(window(105), units)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,8 @@ class _Reader:
         if (id(node), text) not in self._listed:
             self._listed[id(node), text] = node  # keeps the node, so that its id stays its own
             place = path_text([*self.path, *path])
-            self.problems.append(Problem(line or node.line, place, text))
+            if len(self.problems) < MAX_PROBLEMS:
+                self.problems.append(Problem(line or node.line, place, text))
             if len(self.problems) >= MAX_PROBLEMS:
                 raise _TooManyProblemsError
         return _FAILED

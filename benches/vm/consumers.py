@@ -338,7 +338,7 @@ def _own_limit(trial: _Trial) -> Iterator[str]:
 
 
 def _crowd(trial: _Trial) -> Iterator[str]:
-    """Yield what is wrong among ten thousand control groups: who, missed ticks, a repeated log."""
+    """Yield what is wrong among ten thousand control groups: of who used the disk, and the log."""
     begin = trial.run(
         "systemctl restart disksla-exporter; date +%s; mkdir /sys/fs/cgroup/crowd;"
         " echo +io >/sys/fs/cgroup/crowd/cgroup.subtree_control;"

@@ -130,7 +130,7 @@ def test_recordings_and_pages_take_a_stall_back_that_was_none() -> None:
         disk.writes(6, inflight=1)
     disk.is_silent(5, inflight=1)
     disk.writes(6, inflight=1)
-    disk.machine.tick(after_s=10.0)  # a gap
+    disk.states.append(disk.machine.tick(after_s=10.0))  # a gap
     disk.is_silent(5, inflight=1)
     periods = present_periods(disk.states)
     assert periods is not None

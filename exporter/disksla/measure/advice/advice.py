@@ -115,10 +115,15 @@ class Advice(NamedTuple):
         )
 
     @property
+    def is_type_known(self) -> bool:
+        """Whether the terms of the disk are those of a type, so that a provider sells others."""
+        return self.present.candidate.terms not in TERMS_TITLES
+
+    @property
     def is_answered(self) -> bool:
         """Whether something is certain to be enough, or to halve the waiting of a closed loop."""
         if self.needs.demand.loop is not None:
-            return self.next_step is not None or self.present.candidate.terms in TERMS_TITLES
+            return self.next_step is not None or not self.is_type_known
         return self.least("enough") is not None
 
     def price(self, candidate: Candidate) -> float | None:

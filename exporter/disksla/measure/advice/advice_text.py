@@ -50,7 +50,7 @@ def _sentences(advice: Advice) -> Iterator[str]:
             f"Left out: {names}. They count a request as up to {least}; those of this load have"
             f" {format_size(mean)} on average."
         )
-    if advice.present.candidate.terms in TERMS_TITLES:
+    if not advice.is_type_known:
         yield "Which type the disk has is not known; --terms compares what its provider sells."
 
 
@@ -60,7 +60,7 @@ def _of_loop(advice: Advice, loop: ClosedLoop) -> Iterator[str]:
     if step is None:
         iops = 2 * loop.served_iops
         more = f"a limit of {format_count(iops)} IOPS"
-        if advice.present.candidate.terms not in TERMS_TITLES:
+        if advice.is_type_known:
             yield f"No disk of this provider halves the waiting; {more} does."
         else:
             yield f"Next step: {more}; a request waits {_waits_text(loop, iops)}, not {now}."
